@@ -34,7 +34,8 @@ begin
 				'row.', v_table));
 	end loop;
 end $$;
-comment on function internal.live_views(bigint) is 'Make the views of schema live, from a job on, or move them there.';
+comment on function internal.live_views(bigint) is
+	'Make the views of schema live with jobs from a number on, or change their number.';
 select internal.live_views(f.job_id) from rota.live_from f;
 
 create function internal.recent_view(p_from bigint) returns void
@@ -45,7 +46,8 @@ begin
 		'rota.job, from the first job of the oldest range with anything that is live or was submitted within the last '
 		'day.';
 end $$;
-comment on function internal.recent_view(bigint) is 'Make live.recent_job, from a job on, or move it there.';
+comment on function internal.recent_view(bigint) is
+	'Make the view live.recent_job with jobs from a number on, or change its number.';
 select internal.recent_view(f.recent_id) from rota.live_from f;
 
 create function internal.range_live(p_from bigint, p_to bigint) returns text
@@ -107,8 +109,8 @@ exception when lock_not_available then
 	null;
 end $$;
 comment on function internal.live_advance() is
-	'Move the begin of schema live past the ranges in which everything is over. Where the tables are busy, it gives up '
-	'until the next call.';
+	'Advance the lowest job number of the views of schema live past ranges of jobs that have all ended. While other sessions '
+	'lock the tables, the function does nothing until the next call.';
 
 create function internal.recent_advance() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -134,4 +136,5 @@ exception when lock_not_available then
 	null;
 end $$;
 comment on function internal.recent_advance() is
-	'Move the begin of live.recent_job past the ranges in which everything is over and was submitted more than a day ago.';
+	'Advance the lowest job number of view live.recent_job past ranges of jobs that have all ended and were submitted more than '
+	'a day ago.';

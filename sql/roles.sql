@@ -109,7 +109,7 @@ alter role rota_runner set statement_timeout = '60s';
 alter role rota_credd set statement_timeout = '60s';
 -- Sessions that hold locks for too long are found and ended (api.session_judge).
 grant pg_read_all_stats, pg_signal_backend to rota_owner;
--- Who may connect to the database; nobody else may, and nobody may create objects.
+-- Only these roles may connect to the database, and only rota_owner may create schemas in it.
 do $$
 begin
 	execute format('revoke all on database %I from public', current_database());
@@ -117,7 +117,8 @@ begin
 	execute format('grant connect on database %I to rota_daemons, rota_analyst, rota_reader, rota_admin', current_database());
 end $$;
 revoke create on schema public from public;
--- Functions that any login could call, analysts too, to hold locks that nobody sees or to fill the disk with large objects.
+-- By default, any login, also an analyst, may call functions for advisory locks and large objects. With these it could block the
+-- daemons unseen, or fill the disk.
 do $$
 declare
 	v_one record;

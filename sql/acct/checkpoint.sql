@@ -18,29 +18,29 @@ comment on column acct.checkpoint.account is 'Account that pays; null: none.';
 comment on column acct.checkpoint.step is 'Name of the step.';
 comment on column acct.checkpoint.array_index is 'Index of the element; null: the step is no array.';
 comment on column acct.checkpoint.attempt is 'Attempt of which the checkpoint was taken.';
-comment on column acct.checkpoint.driver is 'How the checkpoint was taken: app, the program saved itself.';
-comment on column acct.checkpoint.driver_version is 'Version of the program that took it; null: not complete.';
+comment on column acct.checkpoint.driver is 'Driver that took the checkpoint; app: the program saved itself.';
+comment on column acct.checkpoint.driver_version is 'Version of the program that took the checkpoint; null: not complete.';
 comment on column acct.checkpoint.state is
 	'asked; taking; complete: an attempt can go on from it; failed; restoring: an attempt is starting from it; restored: one has '
 	'started from it; discarded: its files are removed.';
 comment on column acct.checkpoint.reason is
 	'Why the checkpoint was taken: user, operator, program, exit, interval, time_limit, preempt, evacuate, maintenance or move.';
-comment on column acct.checkpoint.asked_by is 'Who asked for it: a user, program, node or scheduler.';
-comment on column acct.checkpoint.then_do is 'What was to follow it: continue, requeue or end.';
-comment on column acct.checkpoint.node is 'Node on which the checkpoint was taken; null: not complete.';
+comment on column acct.checkpoint.asked_by is 'Who asked for the checkpoint: a user, program, node or scheduler.';
+comment on column acct.checkpoint.then_do is 'What the attempt was to do after the checkpoint: continue, requeue or end.';
+comment on column acct.checkpoint.node is 'Node on which the checkpoint was taken; null: the checkpoint is not complete.';
 comment on column acct.checkpoint.path is
 	'Folder of its files; null: not complete, or you are neither its owner nor an administrator.';
 comment on column acct.checkpoint.files is 'Number of its files; null: not complete.';
 comment on column acct.checkpoint.bytes is 'Bytes of its files; null: not complete.';
 comment on column acct.checkpoint.message is
-	'Why the checkpoint failed or was not used; null: it did not, or you are neither its owner nor an administrator.';
+	'Why it failed or was not used; null: it did not, or you are neither its owner nor an administrator.';
 comment on column acct.checkpoint.asked_at is 'When the checkpoint was asked for.';
-comment on column acct.checkpoint.taking_at is 'When the program began it; null: not yet.';
-comment on column acct.checkpoint.complete_at is 'When the checkpoint was complete; null: it is not.';
-comment on column acct.checkpoint.failed_at is 'When the checkpoint failed; null: it did not.';
-comment on column acct.checkpoint.restoring_at is 'When an attempt last began to start from it; null: never.';
-comment on column acct.checkpoint.restored_at is 'When an attempt last started from it; null: never.';
-comment on column acct.checkpoint.restores is 'How many attempts have started from it.';
+comment on column acct.checkpoint.taking_at is 'When the program began to take the checkpoint; null: not yet.';
+comment on column acct.checkpoint.complete_at is 'When the checkpoint was complete; null: not complete.';
+comment on column acct.checkpoint.failed_at is 'When the checkpoint failed; null: it did not fail.';
+comment on column acct.checkpoint.restoring_at is 'When an attempt last began to start from the checkpoint; null: never.';
+comment on column acct.checkpoint.restored_at is 'When an attempt last started from the checkpoint; null: never.';
+comment on column acct.checkpoint.restores is 'How many attempts have started from the checkpoint.';
 comment on column acct.checkpoint.discarded_at is 'When its files were removed; null: they are there, or there were none.';
 comment on column acct.checkpoint.elapsed_s is
 	'Seconds from the program''s begin until it was complete: what it cost; null: not complete.';

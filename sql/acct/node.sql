@@ -25,18 +25,18 @@ comment on column acct.node.cpus is 'CPUs that may be allocated.';
 comment on column acct.node.cpus_used is 'CPUs of the node that are allocated now.';
 comment on column acct.node.mem_mb is 'Memory that may be allocated, in MiB.';
 comment on column acct.node.mem_used_mb is 'Memory allocated now, in MiB.';
-comment on column acct.node.gres is 'Generic resources it has: {"gpu": 2}; null: none.';
+comment on column acct.node.gres is 'Generic resources of the node: {"gpu": 2}; null: none.';
 comment on column acct.node.features is 'Features of the node.';
 comment on column acct.node.partitions is 'Partitions that the node is in.';
-comment on column acct.node.seen_at is 'When its lease was last renewed.';
-comment on column acct.node.version is 'Version of its process manager.';
-comment on column acct.node.power is 'on, powering_off, off or powering_on.';
-comment on column acct.node.power_at is 'When its power last changed; null: it was always on.';
-comment on column acct.node.image is 'Image that it reported at its latest registration; null: it names none.';
+comment on column acct.node.seen_at is 'When the lease of the node was last renewed.';
+comment on column acct.node.version is 'Version of the node''s process manager.';
+comment on column acct.node.power is 'Power of the node: on, powering_off, off or powering_on.';
+comment on column acct.node.power_at is 'When the power of the node last changed; null: the node was always on.';
+comment on column acct.node.image is 'Image that the node reported at its latest registration; null: the node reported none.';
 comment on column acct.node.default_image is
-	'Image that it has when no step asks for another one; null: it is never booted with another image.';
-comment on column acct.node.prep is 'Preparation that it has, with its arguments, as NAME:ARGS; null: none.';
-comment on column acct.node.prep_verified is 'Whether it has the preparation for certain; true also without one.';
+	'Image of the node while no step asks for another one; null: Rota never boots the node with another image.';
+comment on column acct.node.prep is 'Preparation of the node with its arguments, as NAME:ARGS; null: none.';
+comment on column acct.node.prep_verified is 'Whether the node has the preparation for certain; true also without a preparation.';
 
 create view acct.node_event with (security_barrier) as
 select e.node_event_id, e.at, e.node_id, e.node, e.from_state, e.to_state, e.actor, e.reason from rota.node_event e;
@@ -47,7 +47,7 @@ comment on column acct.node_event.node_id is 'Key of the node, which may have be
 comment on column acct.node_event.node is 'Name that the node had then.';
 comment on column acct.node_event.from_state is 'State of the node before.';
 comment on column acct.node_event.to_state is 'State of the node after.';
-comment on column acct.node_event.actor is 'Who did it: a user''s name or a daemon.';
+comment on column acct.node_event.actor is 'User or daemon that changed the state.';
 comment on column acct.node_event.reason is 'Why the state of the node changed.';
 
 create view acct.node_change with (security_barrier) as
@@ -56,7 +56,7 @@ select e.admin_event_id as node_change_id, e.at, e.name as node, e.actor, e.acti
 	(e.before ->> 'mem_mb')::bigint as mem_mb_before, (e.after ->> 'mem_mb')::bigint as mem_mb
 from rota.admin_event e
 where e.object = 'node';
-comment on view acct.node_change is 'Every change of what is prescribed for a node.';
+comment on view acct.node_change is 'Changes of the configuration of nodes, one row each.';
 comment on column acct.node_change.node_change_id is 'Number of the change; later changes have higher numbers.';
 comment on column acct.node_change.at is 'When the change was made.';
 comment on column acct.node_change.node is 'Name of the node.';
@@ -72,16 +72,18 @@ select n.name as node, w.node_id, w.kind, w.starts_at, w.ends_at, w.reason, w.ac
 from internal.node_warning w
 join rota.node n on n.node_id = w.node_id;
 comment on view acct.node_warning is
-	'What is wrong with nodes now, or will be (of maintenance, the next): a row for each node and cause. Joined with '
-	'acct.allocation where ended_at is null, it tells whose steps that concerns.';
+	'Warnings about nodes, one row for each node and cause. A warning says that the node is unusable, is expected to fail, or '
+	'will be drained, or names its next maintenance. A join with acct.allocation where ended_at is null shows the running '
+	'steps that a warning concerns.';
 comment on column acct.node_warning.node is 'Name of the node.';
 comment on column acct.node_warning.node_id is 'Key of the node.';
 comment on column acct.node_warning.kind is
-	'failing: somebody expects it to fail; drain: it will be drained; maintenance; down, drained, invalid: it is so.';
-comment on column acct.node_warning.starts_at is 'Since when, or from when on; null: not known.';
-comment on column acct.node_warning.ends_at is 'maintenance: until when; null: not known.';
+	'failing: the node is expected to fail; drain: the node will be drained; maintenance: a reservation takes the node; down, '
+	'drained, invalid: the state of the node.';
+comment on column acct.node_warning.starts_at is 'When the cause began or will begin; null: not known.';
+comment on column acct.node_warning.ends_at is 'End of the maintenance; null: another kind of warning.';
 comment on column acct.node_warning.reason is 'Reason of the warning.';
-comment on column acct.node_warning.actor is 'Who said so: a user''s name or a daemon.';
+comment on column acct.node_warning.actor is 'User or daemon that caused the warning.';
 comment on column acct.node_warning.message is 'The whole warning as a sentence.';
 
 create view acct.reservation with (security_barrier) as
@@ -92,16 +94,18 @@ select r.name as reservation, t.starts_at, t.ends_at, r.recurs, r.time_zone,
 from rota.reservation r
 join internal.reservation_time t on t.reservation_id = r.reservation_id;
 comment on view acct.reservation is
-	'Maintenance to come: a row for each time, of what recurs those of the next 31 days or two at least.';
+	'Reservations of nodes, one row for each period that is not over. A recurring reservation has a row for each period of the '
+	'next 31 days, and at least two rows.';
 comment on column acct.reservation.reservation is 'Name of the reservation.';
 comment on column acct.reservation.starts_at is 'When the reservation begins.';
 comment on column acct.reservation.ends_at is 'When the reservation ends.';
-comment on column acct.reservation.recurs is 'After how long it comes again; null: it is once.';
-comment on column acct.reservation.time_zone is 'Time zone whose clock a recurring one goes by.';
+comment on column acct.reservation.recurs is 'Interval at which the reservation recurs; null: the reservation has one period.';
+comment on column acct.reservation.time_zone is 'Time zone of the times at which a recurring reservation begins.';
 comment on column acct.reservation.nodes is 'Nodes that are reserved.';
-comment on column acct.reservation.users is 'Users whose steps run there all the same.';
-comment on column acct.reservation.accounts is 'Accounts whose steps run there all the same.';
-comment on column acct.reservation.end_steps is 'Whether what still runs there when it begins is ended.';
+comment on column acct.reservation.users is 'Users whose steps may run on the reserved nodes.';
+comment on column acct.reservation.accounts is 'Accounts whose steps may run on the reserved nodes.';
+comment on column acct.reservation.end_steps is
+	'Whether Rota ends other steps that still run on the nodes when the reservation begins.';
 comment on column acct.reservation.reason is 'Why the nodes are reserved.';
 comment on column acct.reservation.created_by is 'Login name of the administrator who made the reservation.';
 comment on column acct.reservation.created_at is 'When the reservation was made.';

@@ -9,8 +9,8 @@ from rota.session o
 join internal.acct_substep u on u.job_id = o.job_id and u.step_id = o.step_id and u.attempt = o.attempt and u.substep = o.substep;
 select internal.owner_view('session');
 comment on view acct.session is
-	'Sessions: sub-steps with a terminal (rota shell, rota run --pty), one row each. All of it is the word of the job''s user, '
-	'since the step manager runs as that user. Nothing is charged by it. Null: unknown, or none.';
+	'Sessions: sub-steps with a terminal (rota shell, rota run --pty), one row each. Rows are reports of the step manager, '
+	'which runs as the job''s user and may report anything. So nothing is charged by them. Null: unknown, or none.';
 comment on column acct.session.job_id is 'Number of the job.';
 comment on column acct.session.step_id is 'Number of the step in its job.';
 comment on column acct.session.attempt is 'Number of the attempt; the first one is 1.';
@@ -22,11 +22,11 @@ comment on column acct.session.account is 'Account that pays; null: none.';
 comment on column acct.session.name is 'Name of the session.';
 comment on column acct.session.state is
 	'State of its sub-step, as in acct.substep: running, completed, failed, timeout or cancelled.';
-comment on column acct.session.cause is 'What ended it, as in acct.substep; idle_timeout: nobody used it.';
-comment on column acct.session.node is 'Node on which it runs, as the step manager names it.';
-comment on column acct.session.cpus is 'CPUs that are set aside for it.';
-comment on column acct.session.mem_mb is 'Memory that is set aside for it, in MiB; 0: none.';
-comment on column acct.session.gres is 'Its generic resources, such as gpu:2; null: none.';
+comment on column acct.session.cause is 'What ended the session, as in acct.substep; idle_timeout: nobody used it.';
+comment on column acct.session.node is 'Node on which the session runs, as the step manager names it.';
+comment on column acct.session.cpus is 'CPUs that are set aside for the session.';
+comment on column acct.session.mem_mb is 'Memory that is set aside for the session, in MiB; 0: none.';
+comment on column acct.session.gres is 'Generic resources of the session, such as gpu:2; null: none.';
 comment on column acct.session.started_at is 'When its last run started.';
 comment on column acct.session.ended_at is 'When the session ended, or its attempt did, if that came first; null: neither has.';
 comment on column acct.session.elapsed_s is 'Seconds from the start of its last run to its end, or to now.';
@@ -36,8 +36,10 @@ comment on column acct.session.last_key_at is 'When a key was last typed, known 
 comment on column acct.session.last_output_at is
 	'When output was last written, known to about a minute; null: never in its last run.';
 comment on column acct.session.idle_s is
-	'Seconds from the last key, output or start to its end, or to now. Up to a minute too much while it is used.';
-comment on column acct.session.idle_timeout_s is 'Seconds without keys and output after which it is ended; null: none.';
+	'Idle time in seconds: from the last key, the last output or the start of the session, whichever is latest, to its end or to '
+	'now. While the session is used, the figure is up to a minute too high.';
+comment on column acct.session.idle_timeout_s is
+	'Seconds without keys and output after which the session is ended; null: no limit.';
 comment on column acct.session.idle_timeout_of is
-	'Whose limit that is: session (its own), job, "partition NAME" or "qos NAME"; null: there is none.';
-comment on column acct.session.reported_at is 'When the step manager wrote what this row says.';
+	'Where idle_timeout_s comes from: session (its own option), job, "partition NAME" or "qos NAME"; null: no limit.';
+comment on column acct.session.reported_at is 'When the step manager wrote the report that this row shows.';

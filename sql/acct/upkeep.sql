@@ -71,12 +71,11 @@ comment on column acct.node_upkeep.state is
 	'State of the change (acct.node_reboot); of a drain drain; of a time off: off, or on when it is over.';
 comment on column acct.node_upkeep.made_by is
 	'Who asked for it, as in acct.node_reboot; of a drain the check; null: power saving or an operator (acct.power_run).';
-comment on column acct.node_upkeep.began_at is 'When it began.';
-comment on column acct.node_upkeep.ended_at is 'When it was over; null: it is not.';
+comment on column acct.node_upkeep.began_at is 'When the time out of use began.';
+comment on column acct.node_upkeep.ended_at is 'When the time out of use ended; null: it has not ended.';
 comment on column acct.node_upkeep.seconds is 'Seconds from began_at to ended_at, or up to now.';
 comment on column acct.node_upkeep.cpu_s is
-	'What it cost: CPU seconds of the node in this time, with the CPUs that it has now; null: it was off, '
-	'or the node was deleted.';
+	'CPU seconds lost: the seconds times the CPUs that the node has now; null: the node was off, or has been deleted.';
 comment on column acct.node_upkeep.saved_j is
-	'Energy in joules that the node would have taken on and idle; null: it was not off, or that is not known.';
+	'Energy saved in joules: what the node would have used idle; null: the node was not off, or its idle power is not known.';
 comment on column acct.node_upkeep.message is 'Why a change failed or was cancelled, or the node was drained; null: nothing.';

@@ -53,8 +53,8 @@ from rota.node n
 cross join lateral (select case n.state when 'drain' then 'drained' else n.state end as kind) s
 where n.state in ('down', 'drain', 'invalid');
 comment on view internal.node_warning is
-	'What is wrong with nodes, or will be: kind failing, drain (planned), maintenance (the next), down, drained, invalid; '
-	'from when to when; and a message.';
+	'Warnings about nodes: kind (failing, drain: planned, maintenance: the next one, down, drained, invalid), begin, end and '
+	'message.';
 
 create function internal.node_warnings(p_nodes int[]) returns setof internal.node_warning
 language plpgsql stable set search_path = live, rota, pg_temp set enable_hashjoin = on set enable_material = on as $$
@@ -113,7 +113,7 @@ begin
 		where r.reservation = p_name), false);
 end $$;
 comment on function internal.outage_admits(bigint, int, text, text[], text[]) is
-	'Whether a step asks for the reservation of that name, and is on its list.';
+	'Whether a step asks for the reservation of that name, and its user or account is on the list of the reservation.';
 
 create function internal.outage_check(p_starts jsonb) returns void
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -185,7 +185,7 @@ begin
 		and s.state <> 'ending' and s.end_wanted is null;
 end $$;
 comment on function internal.outage_attempts() is
-	'Attempts that run where an outage has begun that ends them, and whose end nobody has asked for yet.';
+	'Running attempts that an outage which has begun is to end, and that nobody has asked to end yet.';
 
 create function internal.outage_save(p_job bigint, p_step int, p_attempt int) returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -195,7 +195,7 @@ begin
 		return true;
 	elsif exists (select from checkpoint c where c.job_id = p_job and c.step_id = p_step and c.attempt = p_attempt
 			and c.state not in ('asked', 'taking') and c.reason = 'maintenance')
-		-- What was sent ahead of time has not begun.
+		-- A step that was sent ahead to its node has not begun.
 		or not exists (select from allocation a where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt
 			and a.ended_at is null and a.started_at is not null) then
 		return false;
@@ -203,8 +203,9 @@ begin
 	return internal.checkpoint_ask(p_job, p_step, 'maintenance', 'schedule', null, 'requeue') is not null;
 end $$;
 comment on function internal.outage_save(bigint, int, int) is
-	'Have an attempt that an outage ends save itself and end, once; false: it cannot, or has not done so in time. The caller '
-	'has locked its job.';
+	'Ask a running attempt once, before an outage ends it, to write a checkpoint and end, so that its step is queued again. '
+	'Returns whether the checkpoint is under way; false: the attempt cannot write one, or has been asked before. The caller '
+	'has locked the job.';
 
 create function internal.outage_begin(p_jobs bigint[], p_nodes int[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -327,5 +328,5 @@ begin
 	end if;
 end $$;
 comment on function internal.limit_check(bigint, int, bigint) is
-	'Refuse a time limit (seconds, 0: none) with which what runs of a step would run into an outage that it does not run '
-	'into yet.';
+	'Refuse a time limit (seconds, 0: none) with which the running attempts of a step would overlap an outage that they do not '
+	'overlap yet.';

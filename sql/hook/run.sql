@@ -60,9 +60,9 @@ begin
 	order by d.hook_id;
 end $$;
 comment on function api.hook_take(bigint, bigint[], int, boolean) is
-	'Hooks that are to run and are not under way (p_have): p_limit at most, oldest first, never two of one step, with the '
-	'environment of the programs. not wanted: report it without running it. p_poll: also those under way that need not go '
-	'on (not wanted). RT412: no longer leader.';
+	'Take hooks that are due, with the environment of their programs: p_limit at most, oldest first, never two of one step. '
+	'p_have: hooks that the leading runnerd already runs. Without wanted, runnerd reports the hook and does not run it. p_poll: '
+	'also return hooks of p_have that are no longer wanted. RT412: no longer leader.';
 
 -- Attempts whose prolog failed or that are not wanted any more. No order of them was sent, so they are over at once. A failed
 -- prolog is no failure of the step: it is queued again.

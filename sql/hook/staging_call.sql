@@ -28,7 +28,8 @@ begin
 	where s.job_id = p_job and s.next_function is not null;
 	update staging s set next_function = null where s.job_id = p_job and s.next_function is not null;
 end $$;
-comment on function internal.staging_next(bigint) is 'A call that was not wanted any more has ended: make the one due that is.';
+comment on function internal.staging_next(bigint) is
+	'A call that was no longer needed has ended: make the call that is needed due.';
 
 create function internal.staging_interrupted(p_have bigint[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -68,7 +69,7 @@ begin
 		where v.staging_id = p_job and h.hook = 'pre_run' and internal.hook_wanted(h.job_id, h.step_id, h.attempt)));
 end $$;
 comment on function internal.staging_wanted(bigint, text, boolean) is
-	'Whether a call is still to run: its job has not ended otherwise, and of pre_run some attempt is still to start.';
+	'Whether a call is still needed: its job has not ended otherwise, and for pre_run, some attempt is still to start.';
 
 create function internal.slurm_state(p_state text) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -122,7 +123,7 @@ begin
 		where g.job_id = p_job);
 end $$;
 comment on function internal.staging_job_info(bigint) is
-	'What functions of burst_buffer.lua are given of a job or an element, by the names of Slurm''s job_info.';
+	'The argument job_info of functions of burst_buffer.lua: members of a job or an element, named as in Slurm.';
 
 create function api.staging_take(p_term bigint, p_have bigint[], p_limit int, p_poll boolean)
 returns table (call_id bigint, function text, wanted boolean, job_id bigint, uid int, gid int, hurry boolean, polled_s int,
@@ -178,10 +179,10 @@ begin
 	order by t.call_id;
 end $$;
 comment on function api.staging_take(bigint, bigint[], int, boolean) is
-	'Functions that are to be called and are not under way (p_have): p_limit at most, with their arguments, of which job_id is '
-	'the own number of an element; polled_s: for so '
-	'long it has been polled. not wanted: report it without calling it. p_poll: also those under way that need not go on (not '
-	'wanted). A call that had begun and that p_have does not have is interrupted. '
+	'Take calls of functions that are due, with their arguments: p_limit at most. p_have: calls that the leading runnerd already '
+	'makes. A call that has begun and is not in p_have is interrupted. The argument job_id of an element is its own number. '
+	'polled_s: seconds for which the call has been polled. Without wanted, runnerd reports the call and does not make it. '
+	'p_poll: also return calls of p_have that are no longer wanted. '
 	'Begins the stage-in of jobs that wait for nothing else. RT412: no longer leader.';
 
 create function internal.staging_attempts(p_job bigint, p_message text) returns void
@@ -216,7 +217,8 @@ begin
 	end loop;
 end $$;
 comment on function internal.staging_attempts(bigint, text) is
-	'pre_run of a job has ended: send the orders of its attempts, or (p_message: how it failed) queue them again.';
+	'The call of pre_run of a job has ended: send the launch requests of its attempts. If the call failed (p_message: why), '
+	'queue the steps again.';
 
 create function internal.staging_variables(p_job bigint, p_text text) returns text
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -334,7 +336,8 @@ declare
 begin
 	perform internal.job_lock(internal.staging_owners(array(
 		select c.job_id from staging_call c where c.call_id = any (p_calls) and c.ended_at is null)));
-	-- Most reports have no pre_run, and leave the nodes alone. internal.hook_stop locks those of one call.
+	-- A report may end attempts only if it has calls of pre_run, so most reports lock no nodes. internal.hook_stop locks
+	-- the nodes of a single attempt.
 	v_attempts := array(
 		select (h.job_id, h.step_id, h.attempt)::internal.attempt_key
 		from staging_call c

@@ -197,7 +197,7 @@ begin
 		perform internal.modify_check_time(p_role, p_job, p_request, coalesce((p_changed ->> 'time_limit_s')::bigint, 0));
 	end if;
 	perform internal.submit_check(v_owner.user_name, v_owner.account, v_owner.qos,
-		-- The owner's groups were checked at submission; they are checked again for another partition only.
+		-- Submission checked whether the owner's groups may use the partition. Only another partition needs the check again.
 		case when p_changed ? 'partition' then p_groups
 			else (select to_jsonb(p.allow_groups) from partition p where p.partition = v_request.partition) end,
 		null,
@@ -305,7 +305,7 @@ begin
 			p_job using errcode = 'RT409';
 	elsif p_changed ?| array['account', 'qos']
 		and exists (select from step s where s.job_id = p_job and s.ended_at is not null) then
-		-- The step is in the usage figures of the old account and quality of service.
+		-- The usage figures of the old account and quality of service contain the ended step, so the change is refused.
 		raise exception 'a step of job % has ended, so the job''s account and quality of service cannot be modified '
 			'any more', p_job using errcode = 'RT409';
 	end if;

@@ -79,7 +79,7 @@ begin
 	end if;
 end $$;
 comment on function internal.submit_check_sets(text, text, text, text, internal.planned_step[]) is
-	'Refuse steps that start together and together exceed a limit.';
+	'Refuse steps that must start together (--with) if their sum exceeds a limit, since they could never start.';
 
 create function internal.submit_check_grant(p_account text, p_script text, p_line int) returns void
 language plpgsql set search_path = rota, pg_temp as $$

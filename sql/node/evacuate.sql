@@ -236,8 +236,8 @@ begin
 	delete from evacuation e where e.ended_at < now() - make_interval(days => internal.setting_int('evacuate_days'));
 end $$;
 comment on function api.evacuation_judge() is
-	'Go on with evacuations, 100 a call: ask steps to end that are to move, note which have left their nodes. '
-	'Answers those that are over.';
+	'Continue evacuations of nodes, 100 in a call: ask steps that are to move to end, and record which have left their nodes. '
+	'Returns the evacuations that are over.';
 
 -- On which nodes a step that is moved may start.
 create function internal.move_is_on() returns boolean

@@ -67,8 +67,8 @@ begin
 	order by t.health_id;
 end $$;
 comment on function api.check_take(bigint, bigint[], int) is
-	'Checks that are to run and are not under way (p_have), p_limit at most, of nodes that serve their lease and are not being '
-	'changed; like api.power_take. RT412: no longer leader.';
+	'Take due checks of nodes that have a valid lease and are not being changed: p_limit at most, without the checks that the '
+	'leading runnerd already runs (p_have); like api.power_take. RT412: no longer leader.';
 
 create function internal.check_may_drain() returns boolean
 language sql stable set search_path = rota, pg_temp as $$

@@ -75,7 +75,7 @@ begin
 	end if;
 end $$;
 comment on function internal.node_move(int[]) is
-	'Nodes register, or renew their leases: those that were to move to the login of the session have moved.';
+	'Complete the move of nodes to the login of this session, when they register or renew their leases with it.';
 
 create function internal.login_check(p_login text) returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -86,7 +86,8 @@ begin
 				'another one with --login.';
 	end if;
 end $$;
-comment on function internal.login_check(text) is 'Refuse a login that no role can have.';
+comment on function internal.login_check(text) is
+	'Refuse a login of nodes with characters that are not allowed, or too long for the name of the role rota_node_LOGIN.';
 
 create function internal.login_unused(p_login text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -106,7 +107,7 @@ begin
 	where n.node_id = any (p_nodes) and n.login_next is distinct from nullif(p_login, n.login);
 end $$;
 comment on function internal.node_enroll(text, int[], text) is
-	'Open a login with a password, of which it gets the SCRAM verifier, and let it speak for nodes from their next '
+	'Give a login the SCRAM verifier of its password; a new login is created. The login speaks for the nodes from their next '
 	'registration on.';
 
 create function internal.node_revoke(p_login text) returns void

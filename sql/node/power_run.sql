@@ -26,7 +26,7 @@ begin
 	if not exists (select from power_run r where r.ended_at is null and r.run_id <> all (p_have)) then
 		return;
 	end if;
-	-- A runnerd that led before may still report one of them.
+	-- A runnerd that led before may still report one of these runs.
 	perform internal.staging_leader(p_term, true);
 	return query
 	with due as (
@@ -53,9 +53,9 @@ begin
 	order by (t.r).run_id;
 end $$;
 comment on function api.power_take(bigint, bigint[], int) is
-	'Programs that power, boot or prepare nodes, that are to run and are not under way (p_have), p_limit at most: power-ons '
-	'first. One that an earlier runnerd had taken is among them. program: in hooks.node_folder; null: that of the configuration. '
-	'timeout_s null: that of the configuration. RT412: no longer leader.';
+	'Take pending runs of programs that power, boot or prepare nodes: p_limit at most, power-ons first. p_have: runs that the '
+	'leading runnerd already executes, which are left out. Runs that an earlier runnerd took and did not finish are included. '
+	'program: file in hooks.node_folder; a null program or timeout_s means that of the configuration. RT412: no longer leader.';
 
 create function internal.power_ended(p_run rota.power_run) returns void
 language plpgsql set search_path = rota, pg_temp as $$

@@ -286,7 +286,7 @@ begin
 	end if;
 	perform internal.license_lock(array(select (v.job_id, v.step_id, v.attempt)::internal.attempt_key
 		from unnest(p_taken) v));
-	-- If an element has ended since the decision, a pre-dispatched one starts at once.
+	-- A pre-dispatched element waits for CPUs of its node. It starts at once if enough CPUs became free since the leader decided.
 	if exists (select from unnest(p_taken) v where v.predispatched) then
 		v_taken := array(
 			select internal.allocation_start_of(job_id => v.job_id, step_id => v.step_id, attempt => v.attempt,

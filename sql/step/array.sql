@@ -204,7 +204,7 @@ begin
 	end loop;
 end $$;
 comment on function internal.correspond_over(bigint[]) is
-	'Settle the after=X:corr edges of jobs whose peers are over, and end the elements that correspond to none.';
+	'Resolve the after=X:corr dependencies of jobs on steps that have ended, and end the elements without a counterpart.';
 
 create function internal.array_correspond(p_moved internal.move_made[]) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -212,8 +212,8 @@ declare
 	v_jobs bigint[];
 	v_due jsonb;
 begin
-	-- When a step that is no element changes its state, an array that waits for it may begin, in this job or in another: all
-	-- elements of such arrays are checked. When an element changes its state, only the elements that correspond to it are.
+	-- Check arrays with a dependency after=X:corr. If the step that changed is no array element, check all elements of such
+	-- arrays in its job and in jobs that wait for it. If it is an element, check only the elements at the same position.
 	select array_agg(distinct x.job_id) into v_jobs
 	from (
 		select m.job_id from unnest(p_moved) m where m.array_index is null
@@ -279,7 +279,7 @@ begin
 	limit 1;
 end $$;
 comment on function internal.array_finish(bigint, int) is
-	'The end of an array''s head, once all of its elements have ended: the worst of theirs.';
+	'The end of an array as a whole, once all of its elements have ended: the worst of their states.';
 
 create function internal.array_give_up(p_job bigint, p_head int, p_event text, p_cause text, p_message text)
 	returns setof internal.move

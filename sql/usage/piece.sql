@@ -181,7 +181,8 @@ cross join lateral (
 			case when l.first = l.last then p.ends_at
 			else least(p.ends_at, (d.day + 1)::timestamp at time zone z.zone) end as ends_at
 	) c
-	-- The CPU time used is known only when the allocation has ended. It may be added up later than the CPU time held.
+	-- CPU time held is the CPUs times their duration. CPU time used is known only when the allocation has ended, so it may be
+	-- added up later.
 	cross join lateral (
 		select unnest(case when h.ended_at is not null and h.cpu_used_s is not null then '{f,t}'
 			else '{f}' end::boolean[]) as used
