@@ -40,7 +40,7 @@ enum {
 struct child {
 	pid_t pid;
 	int files[CHILD_FILES];
-	char error[256]; /* why the program could not be started; "" if it was */
+	char error[256]; /* why rota-credential did not start; "" if it started */
 	struct event *deadline, *unstarted;
 	bool late;
 	child_done *done;

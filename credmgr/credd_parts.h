@@ -85,12 +85,13 @@ bool credd_row_unseal(struct credd *c, const PGresult *result, int row, unsigned
 struct credd_work {
 	struct credd_work *next;
 	struct credd *credd;
-	struct child *child; /* process of rota-credential; NULL: it has ended, and its result is on the way to the database */
+	struct child *
+		child; /* process of rota-credential; NULL: the process has ended, and its result is on the way to the database */
 	enum { WORK_UPLOAD, WORK_RENEWAL, WORK_TEST } what;
 	int64_t id; /* number of the upload, the credential or the test */
 	int64_t uid;
 	char *name, *kind, *origin;
-	int version; /* that the secret gets */
+	int version; /* version that the secret gets */
 	unsigned char *secret;
 	size_t size;
 };
@@ -116,7 +117,8 @@ void credd_work_answered(struct credd_work *w, const PGresult *result);
 /* Start rota-credential for a piece of work. `action` is inspect, renew or test. */
 void credd_work_start(struct credd_work *w, const char *action, struct credd_said said, child_done *done);
 
-/* Seal what the work has ended with, for its version. *nonce has KEYRING_NONCE bytes; *sealed is malloc'ed. */
+/* Seal the secret that the work has produced, with the version of the work. *nonce has KEYRING_NONCE bytes; *sealed is
+ * malloc'ed. */
 bool credd_work_seal(const struct credd_work *w, const void *secret, size_t size, unsigned char nonce[KEYRING_NONCE],
 		     unsigned char **sealed, size_t *sealed_size, struct err *e);
 

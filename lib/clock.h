@@ -6,7 +6,7 @@
 
 /* Microseconds since the machine started, including the time for which it was suspended (CLOCK_BOOTTIME). */
 int64_t clock_boot_us(void);
-int64_t clock_boot_ns(void); /* the same in nanoseconds */
+int64_t clock_boot_ns(void); /* nanoseconds since the machine started, as clock_boot_us() */
 
 /* The monotonic clock in milliseconds and in seconds. It stands still while the machine is suspended. */
 int64_t clock_ms(void);

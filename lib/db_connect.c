@@ -22,7 +22,7 @@
 enum {
 	CONNECT_SECONDS = 10,  /* time for reaching a host, where the connection string has no connect_timeout */
 	CONNECT_REACHED = 6,   /* a connection string with one host: wait for the host's answer so many times connect_timeout */
-	CONNECT_LATE_MOST = 2, /* that time doubles so often */
+	CONNECT_LATE_MOST = 2, /* how often the time CONNECT_REACHED may double */
 	POOLER_SECONDS = 10,   /* time for a notification to arrive through a pooler */
 	LATE_MS = 10000	       /* a host that did not answer in time is passed over for so long */
 };

@@ -34,7 +34,7 @@ struct db {
 	struct event_base *base;
 	char **places; /* one connection string for each host in the configured connection string */
 	int place_count, place;
-	int64_t *late_until;  /* for each host: it did not answer in time, and is passed over until then (clock_ms) */
+	int64_t *late_until;  /* for each host: until when it is passed over, because it did not answer in time (clock_ms) */
 	int tried;	      /* hosts of the present round that failed or were passed over */
 	bool has_passed_over; /* a host was passed over in the present round */
 	bool is_round_over;   /* the next attempt begins a round */

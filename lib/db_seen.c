@@ -20,7 +20,7 @@
 static struct {
 	char *path; /* NULL: in memory only */
 	struct db_seen newest;
-	bool warns; /* that the file cannot be written is to be logged */
+	bool warns; /* log a warning if the file cannot be written */
 } seen;
 
 void db_seen_keep(const char *path, bool warns)

@@ -40,11 +40,11 @@ struct rota_run {
 	/* priority: the sub-step with the higher one starts first; retry: how often it runs again after a failure */
 	int priority, retry;
 	long time_s;	     /* time limit in seconds */
-	long wait_s;	     /* once a task has ended, the others are ended after this time in seconds; 0: they are not */
-	int notify;	     /* number of the signal that it gets when a node of the step changes; 0: none */
+	long wait_s;	     /* seconds from the end of the first task until the other tasks are ended; 0: they run on */
+	int notify;	     /* signal that the sub-step gets when a node of the step changes; 0: none */
 	int input_task;	     /* the only task that gets input "client", counted from 1; 0: all do */
 	long idle_timeout_s; /* end the sub-step's terminal after so many seconds without keys and output */
-	int rows, cols;	     /* size of the terminal of its task; 0: it has none. Its output is then what a terminal shows */
+	int rows, cols; /* size of the terminal of the sub-step's task, whose output is what a terminal shows; 0: no terminal */
 	bool exclusive, overlap, kill_on_bad_exit, detach;
 };
 
@@ -61,7 +61,7 @@ struct rota_end {
 /* What happens to one sub-step, in this order. Any of them may be NULL. `data` is that of rota_steps_run(). */
 struct rota_callbacks {
 	void (*queued)(void *data, int substep);	 /* the step manager has queued the sub-step and gives its number */
-	void (*waiting)(void *data, const char *reason); /* the sub-step waits: it does not start at once */
+	void (*waiting)(void *data, const char *reason); /* the sub-step does not start at once, but waits for `reason` */
 	void (*started)(void *data, int tasks, int run); /* the tasks run; `run` is 1, after the first retry 2 */
 	/* `size` bytes that a task wrote to its standard output, or to its standard error */
 	void (*output)(void *data, int task, bool is_error, const char *bytes, size_t size);
@@ -119,7 +119,7 @@ long long rota_steps_attach(struct rota_steps *s, int substep, const struct rota
 /* Set the size of the terminal of a request's sub-step. The program that sets it last decides. */
 void rota_steps_resize(struct rota_steps *s, long long request, int rows, int cols);
 
-/* Number of requests rota_steps_run() that have not ended, and number of bytes that wait to be sent. */
+/* Return the number of calls of rota_steps_run() whose sub-steps have not ended, and the number of bytes that are not sent yet. */
 size_t rota_steps_unfinished(const struct rota_steps *s);
 size_t rota_steps_unsent(const struct rota_steps *s);
 

@@ -37,14 +37,14 @@ struct runner {
 	int asked;			      /* hooks that the poll under way asked for at most */
 	/* start of the last poll as time since boot, and how long the database took to answer */
 	int64_t polled_at_us, poll_us;
-	struct hook_bound bound; /* of all programs */
+	struct hook_bound bound; /* limit of all running programs together */
 	struct hook_set hooks;	 /* prologs and epilogs of the controller */
 	struct hook *dying;	 /* programs of an old term that are killed but not reaped yet */
 	struct runner_mail *mail;
 	struct runner_staging *staging;
 	struct runner_pool *pool;
 	struct runner_trigger *trigger;
-	struct runner_power *power, *checks; /* of nodes */
+	struct runner_power *power, *checks; /* programs that change nodes, and programs that check nodes */
 	struct script_socket *scripts;	     /* NULL: no script is configured */
 	int64_t registered_at_us;	     /* last registration of this daemon, as time since boot */
 };
@@ -141,7 +141,7 @@ bool runner_staging_reap(struct runner *r, pid_t pid);
 struct runner_pool *runner_pool_new(struct runner *r);
 void runner_pool_free(struct runner_pool *p);
 
-/* Call the function pools now, unless it runs. */
+/* Start a call of the Lua function pools now, unless one is running. */
 void runner_pool_poll(struct runner *r);
 
 /* At the end of the term: kill the process of a running call of pools, and report nothing of it. */

@@ -81,7 +81,7 @@ static void poll_take_answered(struct db *db, PGresult *result, const struct err
 	} else if (r->ready) {
 		for (int i = 0; i < PQntuples(result); i++)
 			runner_child_apply(r, result, i);
-		/* one answer may not have all hooks that are due: poll again */
+		/* the answer may lack hooks that are due: poll again */
 		r->may_be_due = r->may_be_due || PQntuples(result) > 0;
 		r->more_is_due = PQntuples(result) >= r->asked;
 		runner_child_start(r);

@@ -15,8 +15,8 @@ struct script_request {
 	size_t answer_most; /* most bytes of the answer */
 };
 
-/* Start the process, as the hook `h`. Returns the memory file for its answer, which the caller closes; -1: it did not start, and
- * h->message has the reason. */
+/* Start the process, as the hook `h`. Returns the memory file for its answer, which the caller closes; -1: the process did not
+ * start, and h->message has the reason. */
 int script_process_start(struct hook *h, struct event_base *base, const struct conf *conf, const struct script_request *request);
 
 /* Read the answer of a process that has ended: {"rc", "message", "busy"}. Returns NULL if there is none. */

@@ -34,7 +34,7 @@ struct kind {
 	/* Renew the secret: make the next secret and its facts. NULL: the kind cannot be renewed. */
 	bool (*renew)(const struct kind_secret *secret, const struct kind_options *options, struct kind_secret *renewed,
 		      struct kind_facts *facts, struct err *e);
-	/* Try whether it is of use, without a change anywhere; NULL: it is inspected as what is stored of it. */
+	/* Test whether the secret works, without a change anywhere; NULL: the test is to inspect the stored secret. */
 	bool (*test)(const struct kind_secret *secret, const struct kind_options *options, struct kind_facts *facts,
 		     struct err *e);
 	bool from_site; /* the user sends no secret of this kind; a program of the site makes it */

@@ -38,7 +38,7 @@ enum {
 /* A cached entry of the name service. Only the worker thread uses the cache. */
 struct auth_user {
 	uid_t uid;
-	gid_t gid; /* gid of the credential that `groups` were read for */
+	gid_t gid; /* gid of the munge credential for which `groups` were read */
 	char user[GATE_USER_SIZE];
 	char *home;
 	json_t *groups; /* names of the user's groups; NULL: not read yet */

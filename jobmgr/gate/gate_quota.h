@@ -26,7 +26,7 @@ struct gate_quota {
 	struct gate_quotas *all;
 	char name[GATE_QUOTA_NAME]; /* name of the client: "uid 1000", "10.0.0.7", "uid 1000 by HTTPS" */
 	bool is_remote;
-	uid_t uid; /* user of the client; -1: it is an address, or unknown */
+	uid_t uid; /* user of the client; -1: the client is an address, or its user is unknown */
 	/* the client's open connections, those of them without a valid credential, its requests and its database queries under way */
 	unsigned connections, unproven, requests, queries;
 	/* bytes read since the last answer to the client; bytes of its requests under way */

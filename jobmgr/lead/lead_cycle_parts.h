@@ -27,12 +27,12 @@ enum lead_stage {
 	LEAD_STAGE_LAUNCH,   /* read the launch rows of the starts, unless they were prefetched */
 	LEAD_STAGE_COMMIT,   /* commit starts with their signed launch requests, and refusals of rows that fail verification */
 	LEAD_STAGE_AHEAD,    /* with node.ahead: read which steps may be sent to the nodes of the steps that they wait for */
-	LEAD_STAGE_AHEAD_REQUESTS, /* read what these ask for, and their launch rows */
-	LEAD_STAGE_AHEAD_COMMIT,   /* commit them with their signed launch requests */
-	LEAD_STAGE_CANDIDATES,	   /* read which steps may be preempted, if a step waits that may preempt others */
+	LEAD_STAGE_AHEAD_REQUESTS, /* read the requests and launch rows of the steps to send ahead */
+	LEAD_STAGE_AHEAD_COMMIT,   /* commit the steps to send ahead with their signed launch requests */
+	LEAD_STAGE_CANDIDATES,	   /* read which running steps may be preempted, if a waiting step may preempt them */
 	LEAD_STAGE_PREEMPT,	   /* pick victims and commit the picks */
-	LEAD_STAGE_MOVERS, /* with schedule.moves: read which steps can be moved, if a step waits for which that may make room */
-	LEAD_STAGE_MOVING, /* read what these ask for */
+	LEAD_STAGE_MOVERS, /* with schedule.moves: read which running steps can be moved to make room for a waiting step */
+	LEAD_STAGE_MOVING, /* read the requests of the steps that can be moved */
 	LEAD_STAGE_MOVE,   /* propose moves and commit them */
 	LEAD_STAGE_PLAN	   /* write the changes of the plan, after a full scan */
 };
@@ -61,7 +61,7 @@ struct lead_cycle {
 	struct lead_prefetch prefetch;
 	struct lead_rate rate;
 	double withdraw_from; /* from when elements may be withdrawn again; monotonic seconds */
-	double ahead_from;    /* from when nodes may hold work for node.ahead; monotonic seconds */
+	double ahead_from;    /* when node.ahead applies again after a withdrawal; monotonic seconds */
 	double ahead_at;      /* when steps that may be sent ahead were last looked for; monotonic seconds */
 	double moves_from;    /* from when moves are looked for again; monotonic seconds */
 	double cached_at;     /* when the cached requests and the cached plan were last dropped; monotonic seconds */

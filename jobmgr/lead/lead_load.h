@@ -103,15 +103,16 @@ struct lead_rows {
 	const struct lead_queued *queue; /* rows of the queue, from which lead_queue.c makes snapshot.pending */
 	size_t queue_count;
 	struct schedule_pending *pending; /* snapshot.pending, writable */
-	const struct lead_key *keys;	  /* what the signer needs of the pending steps, by index of the step in the snapshot */
+	const struct lead_key
+		*keys; /* facts about the pending steps that the signer needs, by index of the step in the snapshot */
 	const struct lead_launch *launches;
 	size_t launch_count;
 	const struct schedule_claim *claims; /* resources that are kept for steps for which others were preempted */
 	size_t claim_count;
 	bool preempts;			      /* some steps may be preempted */
-	const struct schedule_claim *resumes; /* what steps need that were suspended by preemption and may go on */
+	const struct schedule_claim *resumes; /* resources that steps suspended by preemption need to go on */
 	size_t resume_count;
-	const bool *resumed; /* lead_resume.c: for each of these rows, whether its step goes on */
+	const bool *resumed; /* lead_resume.c: for each row of `resumes`, whether its step goes on */
 	const struct schedule_candidate *candidates;
 	size_t candidate_count;
 	const struct lead_mover *movers; /* running steps that can be moved */

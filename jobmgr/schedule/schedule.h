@@ -48,9 +48,9 @@ struct schedule_node {
 	bool usable;  /* the node is up, and neither drained nor lost; nothing starts on a node that is not usable */
 	bool failing; /* the node is expected to fail, so it is chosen last */
 	enum schedule_power power;
-	const char *image;	   /* image of the node, or the one that it is being booted with; NULL: it names none */
+	const char *image;	   /* image of the node, or the one that it is being booted with; NULL: the node reports none */
 	const char *default_image; /* image for steps that ask for none; NULL: the node is never booted with another image */
-	const char *prep;	   /* its preparation, or the one that it is being given, with its arguments; NULL: none */
+	const char *prep;	   /* preparation of the node, or the one that it is being given, with arguments; NULL: none */
 	double ready_at;	   /* when a node that is given a setup is expected to be on with it; 0: the node is given none */
 	const char *const *features;
 	size_t feature_count;
@@ -169,7 +169,7 @@ struct schedule_pending {
 	size_t array_skip_count;
 	int array_ended;       /* number of array elements that have ended */
 	int array_predispatch; /* most pre-dispatched elements of the array, those that are already pre-dispatched included */
-	bool array_ahead;      /* these are work for seconds, so they are shared out by the elements that run on each node */
+	bool array_ahead;      /* with node.ahead: each node gets a share of the pre-dispatched elements by its running ones */
 };
 
 struct schedule_snapshot {

@@ -20,10 +20,11 @@ struct schedule_member {
 	size_t root;
 	struct schedule_request *joint; /* only of a root: the combined request of all members on the same nodes */
 	const int64_t *extra; /* only of the first member on the same nodes: what the other members there need on each node */
-	/* only of a root whose members are single steps that share nodes: slots that take one task of each of them, and what they need on
-	 * each node besides the slots. It is tried if `joint`, which spreads all tasks evenly over the fewest nodes, does not fit. */
+	/* only of a root: the request that is tried if `joint`, which spreads all tasks evenly over the fewest nodes, does not
+	 * fit. Its tasks are slots; each slot has room for one task of every member on the same nodes. NULL: there is none,
+	 * because a member has several elements, or takes whole nodes or all of their memory. */
 	struct schedule_request *slots;
-	const int64_t *slots_extra;
+	const int64_t *slots_extra; /* what the members need on each node besides the slots, such as --mem and --gres */
 };
 
 /* Steps that start together or not at all. `order` is the order of placement. */

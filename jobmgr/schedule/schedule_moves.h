@@ -26,7 +26,7 @@ struct schedule_moved {
 struct schedule_move {
 	enum schedule_move_kind kind;
 	size_t pending;			     /* SCHEDULE_MOVE_ROOM: index of the step that starts now */
-	const struct schedule_start *starts; /* SCHEDULE_MOVE_ROOM: its start, and those of its gang */
+	const struct schedule_start *starts; /* SCHEDULE_MOVE_ROOM: starts of this step and of its gang */
 	size_t start_count;
 	int node_id;   /* SCHEDULE_MOVE_EMPTY: the node on which nothing is left */
 	int cpus;      /* CPUs of that step or node */

@@ -23,8 +23,8 @@ struct schedule_cause {
 	int64_t job; /* job and step that the steps wait for; step -1: no such step is known */
 	int step;
 	const char *message;
-	bool blocks; /* later steps must not delay the waiting steps */
-	bool closes; /* the licences that the waiting steps lack are closed to later steps */
+	bool blocks; /* the steps block their partition: later steps of it must not delay them */
+	bool closes; /* no later step of the queue gets the licences that the waiting steps lack */
 };
 
 struct schedule_request {

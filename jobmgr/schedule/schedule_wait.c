@@ -42,7 +42,8 @@ static bool wait_count_gang(struct schedule_cycle *cycle, const struct schedule_
 	return counts;
 }
 
-/* Would a member of the gang miss its deadline with a start at `at`? Then a backfill reservation is of no use. */
+/* Would a step of the gang end after its deadline if the gang started at `at`? Then a backfill reservation for the gang is
+ * useless. */
 static bool wait_misses_deadline(const struct schedule_gang *gang, double at)
 {
 	for (size_t i = 0; i < gang->count; i++)

@@ -26,27 +26,27 @@ enum option_kind {		    /* form of an option's value: in the text of the option,
 		   OPTION_FEATURES, /* a&(b|!c), none: string */
 		   /* number of MiB, or with K, M, G, T: integer, MiB; 0 only if that means all memory of the node */
 		   OPTION_SIZE,
-		   OPTION_GRES,	       /* gpu:2,fpga, none: {"gpu": 2, "fpga": 1} */
-		   OPTION_LICENSES,    /* matlab:2,abaqus, none: {"matlab": 2, "abaqus": 1} */
-		   OPTION_GPUS,	       /* a number from 0 on: integer */
-		   OPTION_PATTERN,     /* a path with %-letters: string */
-		   OPTION_PATH,	       /* a path: string */
-		   OPTION_CHOICE,      /* one of the words in the column `argument` of the table: string */
-		   OPTION_EXPORT,      /* ALL, NONE, names, NAME=value: string */
-		   OPTION_UMASK,       /* octal: integer */
-		   OPTION_SHELL,       /* an absolute path or "login": string */
-		   OPTION_ARRAY,       /* 0-15:4,20%2, none: {"indices", "size", "limit"}; or null */
-		   OPTION_KEEP,	       /* mem,gres,licenses,cpus,all,none: {"cpus", "mem", "gres", "licenses"} */
-		   OPTION_SIGNAL,      /* B:USR1@60: {"signal": 10, "seconds": 60, "shell": true} */
-		   OPTION_PERIOD,      /* as OPTION_DURATION, or auto: string */
-		   OPTION_DRIVER,      /* app, auto, dmtcp, criu, script:NAME, no: string */
-		   OPTION_REQUEST,     /* B:USR1: {"signal": 10, "shell": true} */
-		   OPTION_CATCHABLE,   /* USR1, none: integer, number of the signal; 0 for none */
-		   OPTION_ADDRESS,     /* mail addresses, with commas between: string */
-		   OPTION_IF_CHANGED,  /* OUT[,OUT]...:IN[,IN]..., none: string; or null */
-		   OPTION_MAIL,	       /* BEGIN,END,...: string in capitals */
-		   OPTION_AFTER,       /* list of steps to wait for, which translate_peer.c parses: string */
-		   OPTION_PEERS,       /* list of other steps, which translate_peer.c parses: string */
+		   OPTION_GRES,	      /* gpu:2,fpga, none: {"gpu": 2, "fpga": 1} */
+		   OPTION_LICENSES,   /* matlab:2,abaqus, none: {"matlab": 2, "abaqus": 1} */
+		   OPTION_GPUS,	      /* a number from 0 on: integer */
+		   OPTION_PATTERN,    /* a path with %-letters: string */
+		   OPTION_PATH,	      /* a path: string */
+		   OPTION_CHOICE,     /* one of the words in the column `argument` of the table: string */
+		   OPTION_EXPORT,     /* ALL, NONE, names, NAME=value: string */
+		   OPTION_UMASK,      /* octal: integer */
+		   OPTION_SHELL,      /* an absolute path or "login": string */
+		   OPTION_ARRAY,      /* 0-15:4,20%2, none: {"indices", "size", "limit"}; or null */
+		   OPTION_KEEP,	      /* mem,gres,licenses,cpus,all,none: {"cpus", "mem", "gres", "licenses"} */
+		   OPTION_SIGNAL,     /* B:USR1@60: {"signal": 10, "seconds": 60, "shell": true} */
+		   OPTION_PERIOD,     /* as OPTION_DURATION, or auto: string */
+		   OPTION_DRIVER,     /* app, auto, dmtcp, criu, script:NAME, no: string */
+		   OPTION_REQUEST,    /* B:USR1: {"signal": 10, "shell": true} */
+		   OPTION_CATCHABLE,  /* USR1, none: integer, number of the signal; 0 for none */
+		   OPTION_ADDRESS,    /* mail addresses, with commas between: string */
+		   OPTION_IF_CHANGED, /* OUT[,OUT]...:IN[,IN]..., none: string; or null */
+		   OPTION_MAIL,	      /* BEGIN,END,...: string in capitals */
+		   OPTION_AFTER, /* dependencies, such as a:fail,812, as in --after; translate_peer.c parses the text: string */
+		   OPTION_PEERS, /* names of other steps, as in --with; translate_peer.c parses the text: string */
 		   OPTION_CREDENTIALS, /* krb5,archive:forward,bob/key, none: string, without a name twice; "" for none */
 		   OPTION_IGNORED,     /* any text: no value; the help says which effect the option does not have */
 };

@@ -80,10 +80,11 @@ struct translate_request {
 	/* Name of directives for burst_buffer.lua, such as "BB_LUA"; "": the instance has no burst_buffer.lua; NULL: not known, so
 	 * none is looked for. */
 	const char *directive;
-	/* Folder of $ROTA_SCRATCH, a pattern; "" or NULL: there is none. Partition of the steps that transfer data; "": that of the job.
-	 * Program for --mode=command; "": none. NULL counts as "". */
+	/* settings staging.scratch (pattern of $ROTA_SCRATCH; "": none), staging.partition (of steps that transfer data; "":
+	 * that of the job) and staging.command (program for --mode=command; "": none). NULL: not known, so a script that needs
+	 * the setting is not refused. */
 	const char *scratch, *mover_partition, *mover_command;
-	bool scratch_is_shared; /* burst_buffer.scratch is the same folder on all nodes */
+	bool scratch_is_shared; /* staging.shared: staging.scratch is the same folder on all nodes */
 	const char
 		/* credentials that the user's steps need without --cred, separated by commas; NULL: the user has not set a
 		 * default */

@@ -26,7 +26,8 @@ static char *directive_value(const char *directive, const char *key)
 	return found ? xasprintf("%.*s", (int)strcspn(found, " \t"), found) : NULL;
 }
 
-/* Returns how many bytes a unit has: K, M, G, T, P of 1024, also KiB and so on, and KB and so on of 1000; 0: it is none. */
+/* Returns the bytes of a unit: "" is 1 byte; K to P and KiB to PiB are powers of 1024, KB to PB powers of 1000; 0: no such
+ * unit. */
 static int64_t unit_bytes(const char *unit)
 {
 	static const char letters[] = "KMGTP";
@@ -41,7 +42,7 @@ static int64_t unit_bytes(const char *unit)
 	return bytes;
 }
 
-/* Returns the bytes of a size such as "10G"; 0: it is none, or too large. */
+/* Returns the bytes of a size such as "10G"; 0: not a size, or too large. */
 static int64_t size_bytes(const char *size)
 {
 	char *unit;

@@ -258,7 +258,8 @@ static size_t size_weigh(const json_t *value)
 	return json_string_length(value) + ITEM * (json_array_size(value) + indices) + MEMBER * json_object_size(value);
 }
 
-/* Refuse a script whose options take too much space. Options before the first step are stored for each step. */
+/* Refuse a script whose options and arguments take too much space. Options before the first step are stored with each step, so
+ * they count once for each. */
 static bool size_check_weight(struct translation *t)
 {
 	enum { MOST = 32 << 20, STEP = 1024 };

@@ -1,9 +1,10 @@
-/* translate_transfer_read.c - lines that transfer data: "#ROTA stage-in SOURCE -> DESTINATION [OPTION]...", stage-out, and "stage-drop FOLDER".
+/* translate_transfer_read.c - parses script lines that copy data, "#ROTA stage-in SOURCE -> DESTINATION [OPTION]..." and
+ * stage-out, or remove a folder of staged data, "stage-drop FOLDER" (which "rota stage drop" writes).
  *
  * Called by: translate_read.c for each such line.
  * Invariants:
- * - A path is absolute, or begins with $ROTA_SCRATCH, or names another host or a store, which only some modes can.
- * - rota-mover makes the transfer as the user. Nothing of a line ever reaches a shell. */
+ * - A path is absolute, or begins with $ROTA_SCRATCH. With --mode=rsync or command it may name another host or a store instead.
+ * - The program rota-mover copies the data as the user. No shell ever parses a line. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -142,7 +143,7 @@ static char *transfer_path(struct translation *t, const struct translate_transfe
 	return path;
 }
 
-/* Is an item of the instance's configuration known, and empty? */
+/* Is a value of the instance's configuration empty? NULL means that the caller does not know the value, so it counts as set. */
 static bool transfer_lacks(const char *configured)
 {
 	return configured && !*configured;

@@ -21,14 +21,15 @@ enum { COMPLETED_MOST = 256 };
 
 struct running {
 	struct record_key key;
-	bool suspended, complete; /* its tasks have ended well */
+	bool suspended;
+	bool complete; /* all tasks of the attempt have succeeded */
 };
 
 struct agent_predispatch {
 	struct running *running;
 	int count, capacity;
 	struct record_key completed[COMPLETED_MOST]; /* the attempts that completed last */
-	int completed_count;			     /* of all that have completed */
+	int completed_count;			     /* number of all attempts that have completed */
 	bool unlimited;
 };
 
@@ -108,7 +109,7 @@ bool agent_predispatch_record(struct agent_predispatch *p, const struct record_k
 		return false;
 	}
 	bool suspended = p->running[i].suspended;
-	/* one that ends while it is suspended has no CPUs to pass on, and one that drains its node leaves none that may start anything */
+	/* a suspended attempt has no CPUs to pass on when it ends; after one that drains the node, nothing may start there */
 	if (p->running[i].complete && !suspended && *kind == 'e' && (!drain || !*drain))
 		p->completed[p->completed_count++ % COMPLETED_MOST] = *key;
 	p->running[i] = p->running[--p->count];

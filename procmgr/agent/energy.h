@@ -1,5 +1,5 @@
-/* energy.h - counts the energy that the node uses: reads the counters of the processors, and answers how much it was between two
- * moments. */
+/* energy.h - measures the energy that the node uses, by the kernel's counters of the processors (powercap) or by a program of
+ * the site, and returns how much was used between two moments. */
 #ifndef ROTA_PROCMGR_ENERGY_H
 #define ROTA_PROCMGR_ENERGY_H
 
@@ -17,7 +17,7 @@ void energy_zones_close(struct energy_zones *z);
  * read before it has gone round twice, which takes some minutes at least. */
 int64_t energy_zones_read(struct energy_zones *z);
 
-/* Energy as the site's program tells it: by a counter, or by the power of now. */
+/* Energy by readings of the site's program: a counter in joules, or the present power in watts. */
 struct energy_meter {
 	int64_t at;	      /* time of the last reading of the counters; 0: none */
 	double joules, watts; /* joules and watts of the last reading; NAN: not given */

@@ -88,25 +88,25 @@ enum keeper_failure {
 
 struct keeper;
 
-/* Callbacks of the keeper's loop (keeper_wait.c). keeper.c registers them, so the loop does not depend on the files that wait in
- * it. */
+/* Callbacks of the keeper's loop (keeper_wait.c). keeper.c registers the callbacks, so the loop does not depend on the files that
+ * wait in it. */
 struct keeper_handlers {
-	void (*control)(struct keeper *k);	 /* the control socket can be read */
-	void (*timers)(struct keeper *k);	 /* after every poll: timers that may have run out */
+	void (*control)(struct keeper *k);	 /* called when the control socket can be read */
+	void (*timers)(struct keeper *k);	 /* called after every poll: handles timers that have run out */
 	int64_t (*next)(const struct keeper *k); /* returns when the next timer runs out; 0 means never */
-	void (*hook_report)(struct keeper *k);	 /* the hook's process has reported its start, or why it failed */
-	void (*hook_output)(struct keeper *k);	 /* the hook has written output */
+	void (*hook_report)(struct keeper *k);	 /* called when the hook's process has reported its start, or why it failed */
+	void (*hook_output)(struct keeper *k);	 /* called when the hook has written output */
 	void (*task_report)(struct keeper *k, struct keeper_task *t);
-	bool (*task_reap)(struct keeper *k, pid_t pid);	   /* a child has ended; returns false if it is not a task */
-	bool (*hook_reap)(struct keeper *k, pid_t pid);	   /* a child has ended; returns false if it is not the hook */
+	bool (*task_reap)(struct keeper *k, pid_t pid);	   /* called when a child has ended; false: the child is not a task */
+	bool (*hook_reap)(struct keeper *k, pid_t pid);	   /* called when a child has ended; false: the child is not the hook */
 	int (*manager_descriptor)(const struct keeper *k); /* returns the socket for sub-steps if it is to be watched, else -1 */
-	void (*manager_connect)(struct keeper *k);	   /* a program has connected to this socket */
-	bool (*manager_reap)(struct keeper *k, pid_t pid); /* a child has ended; returns false if it is not the step manager */
-	/* An orphan was reaped: its pid, its start time (stats_start_time), its wait status and what it has used. */
+	void (*manager_connect)(struct keeper *k);	   /* called when a program has connected to this socket */
+	bool (*manager_reap)(struct keeper *k, pid_t pid); /* called when a child has ended; false: not the step manager */
+	/* Called when an orphan was reaped, with its pid, its start time (stats_start_time), its wait status and what it has used. */
 	void (*manager_orphan)(struct keeper *k, pid_t pid, int64_t started, int status, const struct stats *stats);
 };
 
-/* How far the attempt is, by its records. The phase only advances; keeper_record.c writes it. */
+/* Progress of the attempt, by its records in the journal. The phase only advances; keeper_record.c writes it. */
 enum keeper_phase {
 	KEEPER_PREPARING, /* no task has started */
 	KEEPER_RUNNING,	  /* the record `run` is made: a task has started */
@@ -124,7 +124,7 @@ enum keeper_request {
 enum keeper_stage_out {
 	KEEPER_STAGE_OUT_NONE, /* the stage-out transfers have not begun, or have ended */
 	KEEPER_STAGE_OUT_RUNS,
-	KEEPER_STAGE_OUT_ENDING,   /* a cancel ends them */
+	KEEPER_STAGE_OUT_ENDING,   /* a cancel ends the stage-out transfers */
 	KEEPER_STAGE_OUT_UNWANTED, /* a cancel came after the tasks, so the stage-out transfers do not begin */
 };
 
@@ -258,9 +258,9 @@ void keeper_credential_close(struct keeper *k);
 enum { KEEPER_SSH_KEYS_MOST = 7 };
 /* Returns the end of a pipe from which a key is read, or -1. */
 int keeper_ssh_agent_pipe(const void *key, size_t size, struct err *e);
-/* Start ssh-agent, and let it read keys from pipes. Returns false if it has not all of them. */
+/* Start ssh-agent, and let it read keys from pipes. Returns false unless the agent has all keys. */
 bool keeper_ssh_agent_start(struct keeper *k, const int *keys, int count);
-/* Let a running ssh-agent replace its keys by these keys. Does not wait until it has. */
+/* Let a running ssh-agent replace its keys by `keys`. Does not wait until the agent has done so. */
 void keeper_ssh_agent_reload(struct keeper *k, const int *keys, int count);
 
 /* keeper_place.c: set where a process of the user runs: folder, limits, user, cgroup, cores. */
@@ -314,7 +314,7 @@ bool keeper_task_reap(struct keeper *k, pid_t pid); /* returns false if the chil
 /* Empty the output files that several tasks share, before any of them can write. */
 void keeper_task_clear(struct keeper *k);
 
-/* Returns the values for patterns in the file paths of a task. */
+/* Returns the values for the patterns (%j, %t ...) in the paths of a task's input and output. */
 struct pattern_facts keeper_task_facts(const struct keeper *k, int rank);
 
 /* keeper_program.c: returns the process of the task's program, mostly the task's own. */
@@ -364,19 +364,20 @@ char **keeper_checkpoint_argv(const struct keeper *k, const char *path, char *co
 /* May the task that starts the program `path` restore processes (task_start)? Asks rota-checkpoint, as the user, if --checkpoint=auto chooses. */
 bool keeper_checkpoint_may_restore(struct keeper *k, const char *path, char *const *argv);
 void keeper_checkpoint_begin(struct keeper *k); /* call when the tasks have started */
-/* Have the program save itself. `reason`: asked, interval or time_limit. */
+/* Ask the step's program to save itself. `reason`: asked, interval or time_limit. */
 void keeper_checkpoint_ask(struct keeper *k, const char *reason);
-/* The time limit has changed: a request ahead of the old one is none any more. */
+/* Take a new time limit. If a checkpoint is under way for the old limit, its reason becomes `asked`, so the step is not queued
+ * again. */
 void keeper_checkpoint_limit(struct keeper *k, int64_t limit_at);
 void keeper_checkpoint_poll(struct keeper *k, int64_t now, int64_t limit_at);
 /* returns when to call keeper_checkpoint_poll() next; 0: never */
 int64_t keeper_checkpoint_next(const struct keeper *k, int64_t limit_at);
-/* After the tasks have ended: keep what the program has saved if it is to run again, remove everything if it has ended well. */
+/* After the tasks have ended: keep the checkpoints if the step is to run again, remove all of them if it has completed. */
 void keeper_checkpoint_end(struct keeper *k);
 
 /* keeper_devices.c: have the programs of the step leave its GPUs before it is suspended. Messages of the launcher are handled meanwhile. */
 void keeper_devices_leave(struct keeper *k);
-/* Have them return to the GPUs, if they have left these and the step is not suspended any more. */
+/* Have the programs return to the GPUs, if they have left them and the step is no longer suspended. */
 void keeper_devices_poll(struct keeper *k);
 
 /* keeper_pam.c: may the user run steps on this node, as PAM says? If not, k->failure and k->message have the reason. */

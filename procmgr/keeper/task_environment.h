@@ -17,10 +17,10 @@ struct task_owner {
 	int group_count;
 };
 
-/* Where a process of the user finds the credentials of the step. */
+/* Names for the environment of a process of the user, by which it finds the credentials of the step. */
 struct task_credentials {
 	const char *folder;
-	const char *krb5, *x509, *token; /* names of the first credential file of each of these kinds; NULL: none */
+	const char *krb5, *x509, *token; /* file name of the first credential of kind krb5, x509, token; NULL: none */
 	const char *agent;		 /* name of ssh-agent's socket; NULL: no ssh-agent runs */
 };
 

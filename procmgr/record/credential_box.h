@@ -17,7 +17,7 @@ enum {
 void credential_box_name(const struct record_key *key, const char *credential, char name[CREDENTIAL_BOX_NAME]);
 /* Make the name of the file that says that a credential was removed, "gone.812.0.1.krb5". */
 void credential_box_gone_name(const struct record_key *key, const char *credential, char name[CREDENTIAL_BOX_NAME]);
-/* Read the name of either file; *gone: it is the second one. Returns false if it is neither. */
+/* Parse the name of a file of either kind; *gone: it is a gone.* file. Returns false if the name is of neither kind. */
 bool credential_box_parse(const char *name, struct record_key *key, char credential[CREDENTIAL_NAME_SIZE], bool *gone);
 
 void credential_box_header(enum credential_kind kind, int64_t version, unsigned char header[CREDENTIAL_BOX_HEADER]);

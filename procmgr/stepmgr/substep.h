@@ -46,7 +46,7 @@ struct substep_task {
 	int64_t adopted_end_at; /* when this task, which an earlier step manager started, was seen to have ended; 0: not yet */
 	struct substep_spool spools[SUBSTEP_STREAMS];
 	struct substep_drain drains[SUBSTEP_STREAMS];
-	int stored; /* which files of the task are in the store (substep_store.h), as bits */
+	int stored; /* bits for the files of the task that are in the store (substep_store.h) */
 };
 
 /* A condition of `after`. */
@@ -86,17 +86,17 @@ struct substep {
 	int number; /* from 1 */
 	enum substep_state state;
 	const char *
-		reason; /* why it waits: "cpus", "memory", "gres", "nodes", "agents", "disk" or "dependency"; "" if it does not */
+		reason; /* why the sub-step waits: "cpus", "memory", "gres", "nodes", "agents", "disk" or "dependency"; else "" */
 	const char *cause; /* why the sub-step ended, or why it is being ended; "" before */
 	char *name;
 	int ntasks, cpus, run;
 	int64_t queued_at, started_at, ended_at; /* clock_boot_us */
 	/* when the first task of this run ended while others ran; 0: none did, or nobody asks for the time */
 	int64_t first_end_at;
-	struct substep_spec *spec; /* what the client asked for; NULL: the sub-step has ended */
+	struct substep_spec *spec; /* request of the client; NULL: the sub-step has ended */
 	struct substep_peer *peers;
 	int peer_count;
-	bool any_peer; /* one condition of `after` is enough */
+	bool any_peer; /* the sub-step starts when one condition of `after` is met, not all */
 	bool fits;     /* the nodes of the step are large enough for the sub-step */
 	/* the sub-step may use drained and leaving nodes, since no other nodes are large enough for it */
 	bool takes_avoided;

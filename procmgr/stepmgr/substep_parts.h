@@ -21,15 +21,15 @@ struct substep_engine {
 	int growths;			/* file in which the keeper writes which nodes have come and gone; -1: not read yet */
 	off_t growths_read;		/* how many bytes of the keeper's file of growths were read */
 	int changes;			/* the keeper's file of changes of nodes; -1: none */
-	off_t changes_at, changes_read; /* how much of it is applied here, and was by all step managers of the step */
+	off_t changes_at, changes_read; /* bytes of `changes` applied by this process, and by any step manager of the step */
 	const char *node;		/* name of this node */
-	struct substep_pool *pool;	/* of this node */
+	struct substep_pool *pool;	/* CPUs, memory and devices of this node that sub-steps share */
 	struct substep_nodes *nodes;	/* the other nodes of the step; NULL: this process is an agent */
 	/* substep_nodes_send, for files that substep_nodes.c itself calls */
 	void (*send)(struct substep_nodes *n, int index, json_t *request, const void *bytes, size_t size);
 	struct substep_usage *usage;   /* clients that wait for an answer about usage */
 	struct substep_events *events; /* the last known state of each node */
-	struct substep **all;	       /* by number - 1 */
+	struct substep **all;	       /* all sub-steps, by number - 1 */
 	int count, capacity;
 	json_t *keys; /* client key -> number */
 	struct substep_list waiting, running;
@@ -41,7 +41,7 @@ struct substep_engine {
 	int env_number;
 	struct substep *kept[SUBSTEP_KEPT_MOST]; /* ring of the ended sub-steps whose output is still kept */
 	int kept_first, kept_count;
-	int64_t kept_bytes; /* of their output */
+	int64_t kept_bytes; /* bytes of output of the sub-steps in `kept` */
 };
 
 /* substep_table.c */
@@ -51,7 +51,7 @@ struct substep *substep_table_add(struct substep_engine *m, struct substep_spec 
 void substep_table_wait(struct substep_engine *m, struct substep *s);
 /* move the sub-step from the queue to the list of running ones */
 void substep_table_run(struct substep_engine *m, struct substep *s);
-void substep_table_leave(struct substep_engine *m, struct substep *s); /* take it out of both */
+void substep_table_leave(struct substep_engine *m, struct substep *s); /* take the sub-step out of queue and list */
 /* Returns the task of a running sub-step whose process this is, and its sub-step; NULL if there is none. */
 struct substep_task *substep_table_find_task(struct substep_engine *m, pid_t pid, struct substep **owner);
 /* Add the end of a task, with its wait status, to the figures of its sub-step. */

@@ -27,14 +27,14 @@ enum { PACED = 32768, PACE_USEC = 100000, SOCKET_BUFFER = 32768 };
 enum { HEADER = 5, PAYLOAD_MOST = 65536, QUEUE_MOST = 1 << 20, CLIENTS_MOST = 256, MONITOR_MOST = 4096 };
 
 enum viewer_state {
-	VIEWER_SILENT, /* no frame `a` yet */
+	VIEWER_SILENT, /* the client has not sent the frame `a`, by which it attaches */
 	VIEWER_LIVE,
 	VIEWER_STALE,	  /* as live, but the client's queue was dropped, so it needs the whole screen */
 	VIEWER_TEXT,	  /* the client gets the text that is queued, then the frame `e` */
-	VIEWER_FOLLOWING, /* gets each further line */
+	VIEWER_FOLLOWING, /* the client gets each further line */
 	VIEWER_MONITOR,	  /* the client gets only the times of keys and output */
 	VIEWER_ENDING,	  /* the client gets all that is queued, then the frame `e` */
-	VIEWER_CLOSING,	  /* closes once `e` is sent */
+	VIEWER_CLOSING,	  /* the connection closes once the frame `e` is sent */
 };
 
 struct viewer {
@@ -44,10 +44,10 @@ struct viewer {
 	struct evbuffer *queue; /* payload that is not in a frame yet */
 	size_t screen_size;	/* bytes of the screen that came last into the queue */
 	enum viewer_state state;
-	bool paused;	 /* its input is not read */
+	bool paused;	 /* input of the client is not read */
 	bool ends;	 /* the program has ended */
 	bool missed;	 /* lines were dropped */
-	int64_t full_at; /* when the client's queue last grew beyond PACED bytes, by clock_boot_us(); 0: it has fewer */
+	int64_t full_at; /* when the client's queue last grew beyond PACED bytes, by clock_boot_us(); 0: the queue has fewer */
 };
 
 struct viewer_set {
@@ -55,9 +55,9 @@ struct viewer_set {
 	const struct viewer_handlers *handlers;
 	struct screen *screen;
 	int count;
-	bool has_ended;		   /* the program has */
+	bool has_ended;		   /* the program of the terminal has ended */
 	bool was_any;		   /* a client has attached that does not only monitor */
-	int64_t key_at, output_at; /* clock_boot_us; 0: never */
+	int64_t key_at, output_at; /* time of the last key and of the last output, by clock_boot_us(); 0: never */
 	TAILQ_HEAD(, viewer) all;
 };
 
@@ -356,7 +356,7 @@ void viewer_end(struct viewer_set *set)
 	set->has_ended = true;
 	TAILQ_FOREACH (v, &set->all, next) {
 		v->ends = true;
-		if (v->state != VIEWER_SILENT) /* the frame `a` of a silent client is on the way */
+		if (v->state != VIEWER_SILENT) /* a silent client gets nothing before it sends the frame `a` */
 			viewer_pump(v);
 	}
 }

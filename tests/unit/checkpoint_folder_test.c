@@ -164,7 +164,7 @@ static void test_copy(void **state)
 	json_decref(before);
 }
 
-/* Links are removed, and what they lead to stays. */
+/* folder_remove() removes symbolic links, not the files and folders that the links lead to. */
 static void test_remove(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
-/* schedule_outage_test.c - steps and outages: a step that ends before an outage starts; one that would run into it waits,
- * and is expected after it. Failing nodes are taken last. */
+/* schedule_outage_test.c - tests steps near outages. A step that ends before the outage starts. A step that would overlap the
+ * outage waits, and its expected start is after the outage. Nodes that are failing are chosen last. */
 #include "tests/unit/schedule_draw.h"
 
 static const struct schedule_policy strict = {false, 1};

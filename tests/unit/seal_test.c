@@ -63,7 +63,8 @@ static void test_hex(void **state)
 static void test_mac(void **state)
 {
 	(void)state;
-	/* RFC 4231 pads short keys with zeros, as HMAC itself does: test case 2 */
+	/* Test case 2 of RFC 4231 has the key "Jefe". HMAC pads short keys with zeros, so "Jefe" padded to 32 bytes gives the
+	 * same MAC. */
 	const char *path = unit_path("auth.key"), *text = "what do ya want for nothing?";
 	file_write(path, "4a65666500000000000000000000000000000000000000000000000000000000\n", 0600);
 	struct err e;

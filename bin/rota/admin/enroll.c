@@ -23,8 +23,8 @@
 
 enum { PASSWORD_BYTES = 24, PROGRESS_MS = 2000, SALT_CHARACTERS = 64, HASH_CHARACTERS = 44 /* of 32 bytes in base64 */ };
 
-/* Returns the SCRAM-SHA-256 verifier of a password; malloc'ed by libpq. libpq wants a connection for it, and uses none: this one
- * has no server. */
+/* Returns the SCRAM-SHA-256 verifier of a password; malloc'ed by libpq. PQencryptPasswordConn() requires a connection but does
+ * not use it for SCRAM, so this connection has no server. */
 static char *verifier_make(const char *password)
 {
 	PGconn *none = PQconnectStart("host=/nowhere");

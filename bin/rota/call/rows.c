@@ -26,8 +26,8 @@ static char unescaped(char c)
 	}
 }
 
-/* Returns the JSON string whose first character is at `from`, NULL if the string has an unsupported escape. *rest is the text
- * after the string. *plain is true if the string is printable ASCII, tabs and newlines. */
+/* Returns the JSON string whose opening quote is right before `from`, NULL if it has an unsupported escape or no end. *rest is
+ * the text after the closing quote. *plain is true if the string has only printable ASCII, tabs and newlines. */
 static json_t *string_read(const char *from, const char **rest, bool *plain)
 {
 	char *text = xmalloc(strlen(from) + 1), *to = text;

@@ -27,10 +27,10 @@ bool up_accounts(const struct instance *in, struct err *e);
 /* Make (or keep) one folder with owner and mode. A link in the place of the folder is refused. */
 bool up_folder_make(const char *path, mode_t mode, uid_t uid, gid_t gid, struct err *e);
 
-/* Make the folder in which daemons of an account keep which incarnation of the database they have seen. */
+/* Make the folder in which daemons of an account store the newest incarnation of the database that they have seen. */
 bool up_seen_make(const struct instance *in, uid_t uid, gid_t gid, struct err *e);
 
-/* Have the daemons and nodes of the instance forget which incarnation of the database they have seen: the database is a new one. */
+/* Remove the incarnations that the daemons and nodes of the instance have stored, because the database is a new one. */
 void up_seen_forget(const struct instance *in);
 
 /* Find the account that the setting `key` gives to a daemon; NULL with an error if there is none. */
@@ -71,7 +71,7 @@ bool up_logins(const struct instance *in, const json_t *nodes, struct err *e);
 /* Name of the one launcher of virtual nodes, and of the login of its process manager; it serves n1, n2 and so on. */
 extern const char UP_VIRTUAL_NAME[];
 
-/* Make the partition and the requested nodes, start their launchers, and wait until all nodes serve. */
+/* Make the partition and the requested nodes, start their launchers, and wait until all nodes are up, drained or powering off. */
 bool up_nodes(const struct instance *in, const struct up_wish *wish, struct err *e);
 
 /* Returns how nodes enforce the limits of steps: a list of {"nodes", "memory", "cpus"}, one row for all nodes with the same

@@ -8,7 +8,7 @@
 enum dag_state {
 	DAG_OPEN,    /* not decided */
 	DAG_SENT,    /* the caller of dag_next() is starting the unit (DAG_START) */
-	DAG_STARTED, /* its tasks run */
+	DAG_STARTED, /* the tasks of the unit run */
 	DAG_COMPLETED,
 	DAG_FAILED,
 	DAG_SKIPPED, /* never starts: the step is a handler of failures, and the step that it handles did not fail */
@@ -17,7 +17,7 @@ enum dag_state {
 
 /* A step, or one element of an array. */
 struct dag_unit {
-	int step;  /* index of its step */
+	int step;  /* index of the unit's step */
 	int index; /* index of the element; -1: the step is no array */
 	bool started;
 	enum dag_state state;
@@ -32,7 +32,7 @@ struct dag_edge {
 
 struct dag_step {
 	const json_t *plan; /* the step of the plan */
-	int first, count;   /* its units */
+	int first, count;   /* index of the first unit of the step, and number of its units */
 	int first_edge, edge_count;
 	/* any: one condition of --after is enough; has_corr: a condition is of kind `corr`, element by element */
 	bool any, has_corr;

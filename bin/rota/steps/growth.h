@@ -9,7 +9,7 @@
 struct growth_request {
 	long nodes, ntasks, cpus_per_task; /* cpus_per_task 0: as many as the grown step has */
 	const char *within, *time, *mem, *gres, *nodelist, *exclude, *constraint;
-	const char *key; /* client key; NULL: this request is a new one. With a key, jobmgrd is waited for */
+	const char *key; /* client key; NULL: none. With a key, growth_submit() waits for jobmgrd from its first request on */
 };
 
 /* Submit a growth of the running step that a word names: 812 or 812.solve[7]. Returns the answer of jobmgrd; NULL after printing the

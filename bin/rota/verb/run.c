@@ -150,7 +150,7 @@ static void run_scan(struct verb_scan *scan, struct run_options *o)
 		verb_operands(scan, 1, 1);
 }
 
-/* Check --bb and --bbf, and read the file of --bbf. */
+/* Check the options of Slurm's burst buffer: --bb (directives) and --bbf (file of directives). Read the file of --bbf. */
 static void run_directives(const struct verb *verb, struct run_options *o)
 {
 	struct err e = {0};
