@@ -33,7 +33,7 @@ comment on column acct.checkpoint.path is
 comment on column acct.checkpoint.files is 'Number of its files; null: not complete.';
 comment on column acct.checkpoint.bytes is 'Bytes of its files; null: not complete.';
 comment on column acct.checkpoint.message is
-	'Why it failed or was not used; null: it did not, or you are neither its owner nor an administrator.';
+	'Why the checkpoint failed or was not used; null: it did not, or you are neither its owner nor an administrator.';
 comment on column acct.checkpoint.asked_at is 'When the checkpoint was asked for.';
 comment on column acct.checkpoint.taking_at is 'When the program began to take the checkpoint; null: not yet.';
 comment on column acct.checkpoint.complete_at is 'When the checkpoint was complete; null: not complete.';
