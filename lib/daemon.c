@@ -74,7 +74,7 @@ bool daemon_note(const char *text, struct err *e)
 	char line[NOTE_SIZE];
 	int length = snprintf(line, sizeof line, "%ld %s %s", (long)getpid(), ROTA_VERSION, text);
 	if (length >= NOTE_SIZE)
-		return err_set(e, "\"%s\" is too long for a pid file", text);
+		return err_set(e, "the note \"%s\" is too long for the pid file", text);
 	memset(line + length, ' ', (size_t)(NOTE_SIZE - length));
 	line[NOTE_SIZE - 1] = '\n';
 	return pwrite(held.fd, line, NOTE_SIZE, 0) == NOTE_SIZE || err_sys(e, "could not change the pid file");

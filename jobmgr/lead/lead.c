@@ -180,7 +180,8 @@ static void lead_handle_failure(struct lead *lead, const struct err *e)
 	if (is_connection_error(e))
 		return;
 	if (!lead->skip_locked && strcmp(e->code, "55P03") == 0) {
-		log_debug("scheduling cycle repeated, leaving out the steps of locked jobs, after the error: %s", e->message);
+		log_debug("scheduling cycle repeated without the jobs that other sessions have locked, after the error: %s",
+			  e->message);
 		lead->skip_locked = true;
 		lead_set_timer(lead, 0);
 		return;

@@ -1,10 +1,10 @@
--- Growths: jobs that hold nodes for an attempt of another job, which runs. Its step manager runs sub-steps on these nodes.
+-- Growths: jobs that hold nodes for a running attempt of another job. The step manager of that attempt runs sub-steps there.
 --
 -- Invariants:
 -- - A growth is a job like any other: it waits, starts, is limited, charged and recovered as such.
--- - internal.growth_due answers what is left to do from the rows alone, so nothing is missed whoever dies.
---   api.schedule_tick does it.
--- - A node comes to the grown attempt once, and goes once (rota.growth_node).
+-- - internal.growth_due derives from the rows alone what is left to do, so a daemon that dies loses nothing. api.schedule_tick
+--   does what is left.
+-- - A node joins the grown attempt once, and leaves it once (rota.growth_node).
 
 create function internal.growth_key(p_text text) returns internal.attempt_key
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -14,7 +14,7 @@ begin
 	return (v_part[1]::bigint, v_part[2]::int, v_part[3]::int)::internal.attempt_key;
 end $$;
 comment on function internal.growth_key(text) is
-	'The attempt that a text such as 812.0.1 names: job, step, attempt; all null: none.';
+	'Returns the attempt (job, step, attempt) that a text such as 812.0.1 names; all null: the text names none.';
 
 create function internal.growth_submit(p_job bigint, p_uid int, p_account text, p_qos text, p_grows text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -25,7 +25,7 @@ declare
 begin
 	select j.* into v_grown from job j where j.job_id = v_key.job_id and j.uid = p_uid;
 	if not found then
-		raise exception '--grow: % is not an attempt of a job of yours', p_grows using errcode = 'RT403',
+		raise exception '--grow: "%" is not an attempt (JOB.STEP.ATTEMPT) of one of your jobs', p_grows using errcode = 'RT403',
 			hint = 'Submit growths by "rota grow".';
 	end if;
 	if exists (select from growth g where g.job_id = v_grown.job_id) then

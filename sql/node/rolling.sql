@@ -158,11 +158,13 @@ begin
 	elsif v_action not in ('start', 'list', 'cancel') then
 		raise exception 'there is no action "%"', v_action using errcode = 'RT422', hint = 'Actions are start, list and cancel.';
 	elsif not coalesce(internal.request_text(p_request, 'change') ~ '^[1-9][0-9]{0,17}$', v_action <> 'cancel') then
-		raise exception 'name the number of a change' using errcode = 'RT422', hint = 'rota admin node changes lists them.';
+		raise exception 'name the number of a rolling change' using errcode = 'RT422',
+			hint = 'rota admin node changes lists them.';
 	elsif v_action <> 'start' then
 		return;
 	elsif (v_image is not null) = coalesce(p_request -> 'reboot' = 'true', false) then
-		raise exception 'give either an image or "reboot"' using errcode = 'RT422', hint = 'Write --image=NAME or --reboot.';
+		raise exception 'a rolling change needs either an image or "reboot"' using errcode = 'RT422',
+			hint = 'Write --image=NAME or --reboot.';
 	elsif internal.request_text(p_request, 'at_most') is null then
 		raise exception 'say how many nodes may be out of use at a time' using errcode = 'RT422',
 			hint = 'Write --at-most=10% or --at-most=3.';

@@ -39,8 +39,8 @@ select api.admin_change(0, 'root', '{"object": "node", "action": "change", "name
 -- Who may do it, and how.
 select is(t.roll('alice', '{"action": "start", "image": "el9", "at_most": "1"}') like 'RT403%', true, 'users may not');
 select is(t.roll('alice', '{"action": "list"}') like 'RT403%', true, 'not even look');
-select is(t.roll('root', '{"action": "start", "at_most": "1"}') like 'RT422 give either an image%', true, 'to what');
-select is(t.roll('root', '{"action": "start", "at_most": "1", "image": "el9", "reboot": true}') like 'RT422 give either an image%', true, 'not both');
+select is(t.roll('root', '{"action": "start", "at_most": "1"}') like 'RT422 a rolling change needs either an image%', true, 'to what');
+select is(t.roll('root', '{"action": "start", "at_most": "1", "image": "el9", "reboot": true}') like 'RT422 a rolling change needs either an image%', true, 'not both');
 select is(t.roll('root', '{"action": "start", "image": "el9"}') like 'RT422 say how many%', true, 'how many');
 select is(t.roll('root', format('{"action": "start", "image": "el9", "at_most": "%s"}', x)::jsonb) like 'RT422%', true, 'not so many: ' || x)
 from unnest(array['0', '0%', '101%', '-1', 'x', '1.5', '9999999']) x;

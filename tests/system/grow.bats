@@ -145,7 +145,7 @@ states() {
 	run as "rota-grow-$$" "$ROTA_BIN/rota" shrink --nodes=-1 "$job"
 	[ "$status" -ne 0 ]
 	users_remove "rota-grow-$$"
-	grep -q 'not an attempt of a job of yours' second
+	grep -q 'is not an attempt (JOB.STEP.ATTEMPT) of one of your jobs' second
 	[ -z "$(growths state)" ]
 	refused 'does not run' rota submit --grow="$job.0.7" --wrap='sleep 1'
 	refused 'not an attempt' rota submit --grow=nothing --wrap='sleep 1'

@@ -111,7 +111,8 @@ static inline void check_fact(const struct fact *f)
 	for (size_t i = 0; i < sizeof f->members / sizeof *f->members && f->members[i].path; i++) {
 		char *value = value_at(plan, f->members[i].path);
 		if (strcmp(value, f->members[i].value) != 0)
-			fail_msg("%s\n%s is %s instead of %s", f->script, f->members[i].path, value, f->members[i].value);
+			fail_msg("script:\n%s\nmember %s of its plan is %s instead of %s", f->script, f->members[i].path, value,
+				 f->members[i].value);
 		free(value);
 	}
 	json_decref(plan);

@@ -29,7 +29,7 @@ EVP_PKEY *certificate_key_new(void)
 	return key;
 }
 
-/* Give a certificate a random number and its time. */
+/* Give a certificate a random serial number and its period of validity. */
 static void set_validity(X509 *certificate, int days)
 {
 	BIGNUM *serial = BN_new();
@@ -39,7 +39,7 @@ static void set_validity(X509 *certificate, int days)
 		    X509_time_adj_ex(X509_getm_notAfter(certificate), days, 0, NULL);
 	BN_free(serial);
 	if (!good)
-		die("could not set the time of a certificate");
+		die("could not set from when to when a certificate is valid");
 }
 
 static bool add_extension(X509 *certificate, X509 *issuer, int nid, const char *value)
@@ -214,6 +214,6 @@ int certificate_days_left(const X509 *certificate)
 {
 	int days = 0, seconds = 0;
 	if (!ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(certificate)))
-		die("could not read the time of a certificate");
+		die("could not read when a certificate expires");
 	return days - (seconds < 0);
 }

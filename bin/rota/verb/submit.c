@@ -162,7 +162,7 @@ static json_t *script_request(const struct submit_line *line, const char *path, 
 	key = key_of(line, name);
 	request = json_pack("{so ss ss}", "script", script, "script_name", name, line->key ? "client_key" : "retry_key", key);
 	if (!request)
-		err_set(e, "the name of the script or the key is not UTF-8");
+		err_set(e, "the name of the script or the value of --client-key is not UTF-8");
 	free(key);
 	return request;
 }
