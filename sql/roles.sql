@@ -33,7 +33,8 @@ comment on role rota_credd is 'rota-credd: takes and stores what is sealed of cr
 comment on role rota_analyst is 'Reads schema acct: everybody''s rows.';
 comment on role rota_reader is 'Reads schema acct: the rows of one''s own jobs, and of accounts that one coordinates.';
 comment on role rota_admin is 'Reads everything but scripts and environments, and writes nothing.';
--- Readers hold up nobody and leave nothing open. A login does not inherit such settings, so each gets its own.
+-- login.bound() sets limits that keep a reader from blocking others and from leaving sessions open. A login does not inherit
+-- settings of a role, so each login gets its own.
 create schema if not exists login;
 comment on schema login is
 	'Functions that make logins for people who read schema acct, and for nodes; only these functions can make roles.';
@@ -43,16 +44,16 @@ begin
 	execute format('alter role %I set statement_timeout = %L', p_role, '5min');
 	execute format('alter role %I set idle_in_transaction_session_timeout = %L', p_role, '1min');
 	execute format('alter role %I set idle_session_timeout = %L', p_role, '1h');
-	-- What sorts into files stays away from the edge of a disk that nodes may share.
+	-- Temporary files of sorts must not fill the database's disk.
 	execute format('alter role %I set temp_file_limit = %L', p_role, '4GB');
 	execute format('alter role %I set default_transaction_read_only = on', p_role);
 end $$;
 comment on function login.bound(text) is
-	'Set the limits of a role that only reads: of time, and of the disk that its queries may take for themselves.';
+	'Set the limits of a role that only reads: limits of time, and of the disk space for temporary files of its queries.';
 revoke all on function login.bound(text) from public;
 select login.bound(r) from unnest(array['rota_analyst', 'rota_reader']) r;
--- A session can change the settings above. These two it cannot: how many sessions a login may have, and that the server shows
--- what they do, by which api.session_judge ends those that exceed their limits.
+-- A session can change most settings above, but not these two: how many sessions a login may have, and that the server shows what
+-- they do (track_activities). api.session_judge needs that to end sessions that exceed their limits.
 create or replace function login.bound_sessions(p_role text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin

@@ -54,11 +54,12 @@ comment on column acct.attempt.elapsed_s is
 comment on column acct.attempt.cpu_held_s is 'CPU seconds that the attempt held: allocated CPUs times the seconds held.';
 comment on column acct.attempt.gpu_held_s is 'GPU seconds that the attempt held; null: none.';
 comment on column acct.attempt.cpu_used_s is
-	'CPU seconds used by all its processes; each node counts them when the attempt has ended on it.';
+	'CPU seconds used by all processes of the attempt; each node counts them when the attempt has ended there.';
 comment on column acct.attempt.user_cpu_s is 'Part of cpu_used_s that was spent in user mode.';
 comment on column acct.attempt.system_cpu_s is 'Part of cpu_used_s that was spent in the kernel.';
 comment on column acct.attempt.energy_j is
-	'Joules used on its nodes: those of each whole node, by the CPUs held of those there are; null: no node could tell.';
+	'Joules used on the attempt''s nodes: of the energy of each node, the share of its CPUs that the attempt held. Null: '
+	'no node measures energy.';
 comment on column acct.attempt.carbon_g is
 	'Grams of CO2 equivalent emitted for energy_j, by acct.carbon_intensity; null: not known.';
 comment on column acct.attempt.max_rss_kb is
@@ -82,7 +83,8 @@ comment on column acct.attempt.is_latest is
 comment on column acct.attempt.clamped is
 	'Whether a time was moved to the time before it, to keep their order: the clocks of its nodes disagreed. Durations on one '
 	'node are exact all the same; elapsed_s and wait_s of such an attempt are not.';
-comment on column acct.attempt.preempted_by is 'Step for which it was ended, such as 812.solve; null: it was not preempted.';
+comment on column acct.attempt.preempted_by is
+	'Step for which the attempt was preempted, such as 812.solve; null: it was not preempted.';
 
 create view acct.last_attempt with (security_barrier) as
 select t.* from acct.attempt t where t.is_latest;

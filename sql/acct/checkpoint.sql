@@ -21,15 +21,15 @@ comment on column acct.checkpoint.attempt is 'Attempt of which the checkpoint wa
 comment on column acct.checkpoint.driver is 'Driver that took the checkpoint; app: the program saved itself.';
 comment on column acct.checkpoint.driver_version is 'Version of the program that took the checkpoint; null: not complete.';
 comment on column acct.checkpoint.state is
-	'asked; taking; complete: an attempt can go on from it; failed; restoring: an attempt is starting from it; restored: one has '
-	'started from it; discarded: its files are removed.';
+	'asked; taking; complete: an attempt can go on from the checkpoint; failed; restoring: an attempt is starting from it; '
+	'restored: an attempt has started from it; discarded: its files are removed.';
 comment on column acct.checkpoint.reason is
 	'Why the checkpoint was taken: user, operator, program, exit, interval, time_limit, preempt, evacuate, maintenance or move.';
 comment on column acct.checkpoint.asked_by is 'Who asked for the checkpoint: a user, program, node or scheduler.';
 comment on column acct.checkpoint.then_do is 'What the attempt was to do after the checkpoint: continue, requeue or end.';
 comment on column acct.checkpoint.node is 'Node on which the checkpoint was taken; null: the checkpoint is not complete.';
 comment on column acct.checkpoint.path is
-	'Folder of its files; null: not complete, or you are neither its owner nor an administrator.';
+	'Folder of the checkpoint''s files; null: not complete, or you are neither the job''s owner nor an administrator.';
 comment on column acct.checkpoint.files is 'Number of its files; null: not complete.';
 comment on column acct.checkpoint.bytes is 'Bytes of its files; null: not complete.';
 comment on column acct.checkpoint.message is
@@ -43,6 +43,6 @@ comment on column acct.checkpoint.restored_at is 'When an attempt last started f
 comment on column acct.checkpoint.restores is 'How many attempts have started from the checkpoint.';
 comment on column acct.checkpoint.discarded_at is 'When its files were removed; null: they are there, or there were none.';
 comment on column acct.checkpoint.elapsed_s is
-	'Seconds from the program''s begin until it was complete: what it cost; null: not complete.';
+	'Seconds from taking_at to complete_at: what the checkpoint cost; null: not complete.';
 comment on column acct.checkpoint.saved_s is
 	'Seconds of the attempt since the checkpoint before it, or since its start: the work that it saves; null: not begun.';

@@ -20,8 +20,8 @@ comment on column acct.preempted.user_name is 'Login name of the job''s owner.';
 comment on column acct.preempted.account is 'Account that pays; null: none.';
 comment on column acct.preempted.qos is 'Quality of service of the job.';
 comment on column acct.preempted.partition is 'Partition of the step.';
-comment on column acct.preempted.by_job_id is 'Job for which it was ended.';
-comment on column acct.preempted.by_step_id is 'Step for which it was ended; of an array, its head.';
+comment on column acct.preempted.by_job_id is 'Job for which the run was preempted.';
+comment on column acct.preempted.by_step_id is 'Step for which the run was preempted; of an array, its head.';
 comment on column acct.preempted.mode is 
 	'requeue: its step was to run again; checkpoint: it was to be saved first; suspend: it was suspended; '
 	'cancel: its step was to end; spared: it was to be saved, was not in time, and runs on.';

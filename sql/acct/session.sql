@@ -29,12 +29,12 @@ comment on column acct.session.mem_mb is 'Memory that is set aside for the sessi
 comment on column acct.session.gres is 'Generic resources of the session, such as gpu:2; null: none.';
 comment on column acct.session.started_at is 'When its last run started.';
 comment on column acct.session.ended_at is 'When the session ended, or its attempt did, if that came first; null: neither has.';
-comment on column acct.session.elapsed_s is 'Seconds from the start of its last run to its end, or to now.';
+comment on column acct.session.elapsed_s is
+	'Seconds from the start of the sub-step''s last run to the end of the session, or to now.';
 comment on column acct.session.attached is
 	'Who is attached: [{"user": login name, "host": name of the client''s host, "since": time}]; []: nobody, or it has ended.';
-comment on column acct.session.last_key_at is 'When a key was last typed, known to about a minute; null: never in its last run.';
-comment on column acct.session.last_output_at is
-	'When output was last written, known to about a minute; null: never in its last run.';
+comment on column acct.session.last_key_at is 'When a key was last typed, to about a minute; null: never in the last run.';
+comment on column acct.session.last_output_at is 'When output was last written, to about a minute; null: never in the last run.';
 comment on column acct.session.idle_s is
 	'Idle time in seconds: from the last key, the last output or the start of the session, whichever is latest, to its end or to '
 	'now. While the session is used, the figure is up to a minute too high.';

@@ -49,8 +49,8 @@ comment on column acct.share.effective is
 	'used, with part of what the accounts and users under the same account used, and part of what the siblings of the accounts '
 	'above used, 0 to 1.';
 comment on column acct.share.factor is
-	'Fair share factor, 0 to 1: 2^(-effective / share); times the setting fair_share_weight_s it is by how many seconds its '
-	'steps come forward in the queue.';
+	'Fair share factor, 0 to 1: 2^(-effective / share). Times the setting fair_share_weight_s, this is the number of '
+	'seconds by which steps of the account or user come forward in the queue.';
 
 create view acct.limit with (security_barrier) as
 select l.limit_id, l.account, coalesce(l.user_name, nullif(l.whose, '')) as user_name, l.qos, l.partition, l.each_user, l.measure,
@@ -62,21 +62,25 @@ where (select m.reads_all from acct.me m) or coalesce(l.user_name, nullif(l.whos
 comment on view acct.limit is 'Limits, each with the amount that is used now.';
 comment on column acct.limit.limit_id is
 	'Key of the limit; one that holds for each user has a row for each who uses something of it.';
-comment on column acct.limit.account is 'Of steps of this account and of all below it; null: of any.';
-comment on column acct.limit.user_name is 'Of steps of this user; null: of any.';
-comment on column acct.limit.qos is 'Of steps under this quality of service; null: under any.';
-comment on column acct.limit.partition is 'Of steps in this partition; null: in any.';
-comment on column acct.limit.each_user is 'Whether it holds for each user by itself.';
+comment on column acct.limit.account is
+	'Account of the limit: it counts steps of this account and of all accounts below it; null: of any account.';
+comment on column acct.limit.user_name is
+	'Login name of the limit''s user: the limit counts steps of this user only; null: of any user.';
+comment on column acct.limit.qos is
+	'Quality of service of the limit: the limit counts steps under this one only; null: under any.';
+comment on column acct.limit.partition is 'Partition of the limit: the limit counts steps in this partition only; null: in any.';
+comment on column acct.limit.each_user is 'Whether the limit holds for each user separately.';
 comment on column acct.limit.measure is
 	'What is limited: running (steps under way), submitted (live steps), cpus, nodes, gres/KIND (held at once), cpu_minutes '
 	'(CPU-minutes of the period), time (seconds of the time limit of one step).';
 comment on column acct.limit.period is
-	'Of cpu_minutes: day, week, month or year of the site''s time zone, or so many days up to today, like 30days; null: no '
-	'period.';
-comment on column acct.limit.most is 'How much there may be, in the unit of the measure.';
+	'Period of cpu_minutes: day, week, month or year of the site''s time zone, or so many days up to today, like 30days; '
+	'null: no period.';
+comment on column acct.limit.most is 'The limit: the highest amount, in the unit of the measure.';
 comment on column acct.limit.held is
-	'How much there is, in the same unit; CPU-minutes with all that what runs may still come to in the period. Null: of '
-	'time limits nothing is held.';
-comment on column acct.limit.left_over is 'How much is left of it, in the same unit; null: of time limits.';
-comment on column acct.limit.starts_at is 'When its period began; null: no period.';
-comment on column acct.limit.ends_at is 'When its period ends; null: no period, or one that goes along.';
+	'Amount that is used now, in the unit of the measure; for cpu_minutes, with all that running steps may still use in '
+	'the period. Null: the limit is of time.';
+comment on column acct.limit.left_over is 'Amount that is left, in the unit of the measure; null: the limit is of time.';
+comment on column acct.limit.starts_at is 'When the limit''s present period began; null: no period.';
+comment on column acct.limit.ends_at is
+	'When the limit''s present period ends; null: no period, or one of so many days up to today.';

@@ -19,9 +19,9 @@ join rota.attempt t on t.job_id = u.job_id and t.step_id = u.step_id and t.attem
 cross join lateral (select u.ended_at is null and t.state is not null as is_cut) x;
 select internal.owner_view('substep');
 comment on view acct.substep is
-	'Sub-steps: what jobs ran inside their allocations with rota run, one row each. All figures are the word of the job''s user, '
-	'since the step manager runs as that user. Nothing is charged by them: usage is that of the allocation (acct.allocation), '
-	'in which sub-steps are contained. Null: unknown, or none.';
+	'Sub-steps: what jobs ran inside their allocations with rota run, one row each. The step manager, which runs as the '
+	'job''s user, reports all figures, so that user can falsify them. Nothing is charged by them: usage is that of the '
+	'allocation (acct.allocation), in which sub-steps are contained. Null: unknown, or none.';
 comment on column acct.substep.job_id is 'Number of the job.';
 comment on column acct.substep.step_id is 'Number of the step in its job.';
 comment on column acct.substep.attempt is 'Number of the attempt; the first one is 1.';
@@ -41,10 +41,10 @@ comment on column acct.substep.priority is 'Its priority among the sub-steps of 
 comment on column acct.substep.retry is 'How often the sub-step may run again if it fails.';
 comment on column acct.substep.runs is 'How often the sub-step was started.';
 comment on column acct.substep.state is
-	'waiting, running, completed, failed, timeout, cancelled, skipped or dependency_failed. One that had not ended when its '
-	'attempt did is cancelled.';
-comment on column acct.substep.exit_code is 'Highest exit code of its tasks, 0 to 255.';
-comment on column acct.substep.signal is 'First signal that ended a task of it; null: none.';
+	'State of the sub-step: waiting, running, completed, failed, timeout, cancelled, skipped or dependency_failed. A '
+	'sub-step that had not ended when its attempt did is cancelled.';
+comment on column acct.substep.exit_code is 'Highest exit code of the sub-step''s tasks, 0 to 255.';
+comment on column acct.substep.signal is 'First signal that ended a task of the sub-step; null: none.';
 comment on column acct.substep.cause is
 	'What ended the sub-step: exit, signal, launch, time_limit, idle_timeout, cancelled, bad_exit, dependency, lost; '
 	'allocation_ended: its attempt was ended, or it had not ended when its attempt did.';
@@ -56,13 +56,13 @@ comment on column acct.substep.wait_s is 'Seconds from when it was queued to the
 comment on column acct.substep.elapsed_s is 'Seconds from the start of its last run to its end, or to now.';
 comment on column acct.substep.user_cpu_s is 'CPU seconds in user mode.';
 comment on column acct.substep.system_cpu_s is 'CPU seconds in the kernel.';
-comment on column acct.substep.max_rss_kb is 'Highest resident memory of one of its processes, in KiB.';
-comment on column acct.substep.minor_faults is 'Page faults of its processes without I/O.';
-comment on column acct.substep.major_faults is 'Page faults of its processes with I/O.';
-comment on column acct.substep.rchar is 'Bytes that its read calls returned, from any file, pipe or socket.';
-comment on column acct.substep.wchar is 'Bytes that it passed to write calls, to any file, pipe or socket.';
+comment on column acct.substep.max_rss_kb is 'Highest resident memory of one process of the sub-step, in KiB.';
+comment on column acct.substep.minor_faults is 'Page faults of the sub-step''s processes without I/O.';
+comment on column acct.substep.major_faults is 'Page faults of the sub-step''s processes with I/O.';
+comment on column acct.substep.rchar is 'Bytes that read calls of the sub-step returned, from any file, pipe or socket.';
+comment on column acct.substep.wchar is 'Bytes that the sub-step passed to write calls, to any file, pipe or socket.';
 comment on column acct.substep.read_bytes is 'Bytes read from storage.';
-comment on column acct.substep.write_bytes is 'Bytes that it caused to be written to storage.';
+comment on column acct.substep.write_bytes is 'Bytes that the sub-step caused to be written to storage.';
 comment on column acct.substep.voluntary_switches is 'Voluntary context switches.';
 comment on column acct.substep.involuntary_switches is 'Involuntary context switches.';
-comment on column acct.substep.tasks_failed is 'Number of its tasks that failed.';
+comment on column acct.substep.tasks_failed is 'Number of the sub-step''s tasks that failed.';

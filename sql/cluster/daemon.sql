@@ -41,7 +41,7 @@ comment on function api.daemon_certificate(text, timestamptz) is
 create function internal.daemon_tidy() returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	-- Daemons with a connection register only when they start.
+	-- A daemon registers only when it starts: as long as it is connected to the database, it counts as seen.
 	update daemon d
 	set seen_at = now()
 	where d.seen_at < now() - interval '1 hour'

@@ -3,16 +3,18 @@
 -- Called by: every daemon when it connects (api.incarnation_admit), procmgrd before it registers; "rota admin db restored", "rota
 -- admin db accept".
 -- Invariants:
--- - Who has seen an incarnation that this database lacks is not served: another server has answered more. What identifies an
---   incarnation is its number with the moment at which it began, since two branches may give out the same number.
--- - A number that an earlier incarnation may have given out is not given out again: job numbers and ids of orders are raised in
---   the transaction that begins an incarnation, before it answers anything.
--- - A node can begin an incarnation, or raise job numbers, only so often and so far: what it has seen is only its own word.
+-- - The database refuses a daemon, node or client that has seen an incarnation which it lacks, since another server has committed
+--   more. Number and start time together identify an incarnation: two branches may use the same number.
+-- - The transaction that begins an incarnation first raises job numbers and ids of orders, so no number of an earlier incarnation
+--   is used again.
+-- - What a node reports to have seen is not trusted: limits apply to how often a report begins an incarnation, and to how far it
+--   raises job numbers.
 create function internal.timeline() returns bigint
 language sql volatile set search_path = pg_catalog, pg_temp as $$
 	select ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint;
 $$;
-comment on function internal.timeline() is 'Timeline of PostgreSQL on which this server writes; a promotion begins another one.';
+comment on function internal.timeline() is
+	'Returns the timeline of PostgreSQL on which this server writes; a promotion begins another one.';
 
 create function internal.number_last(p_sequence text) returns bigint
 language plpgsql volatile set search_path = rota, pg_temp as $$
@@ -23,7 +25,7 @@ begin
 		into v_last;
 	return v_last;
 end $$;
-comment on function internal.number_last(text) is 'Highest number that a sequence has given out.';
+comment on function internal.number_last(text) is 'Returns the highest number that a sequence has given out.';
 
 create function internal.numbers_raise(p_jobs bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -76,7 +78,7 @@ create function internal.incarnation_now() returns rota.incarnation
 language sql volatile set search_path = rota, pg_temp as $$
 	select i from incarnation i order by i.incarnation desc limit 1;
 $$;
-comment on function internal.incarnation_now() is 'The present incarnation.';
+comment on function internal.incarnation_now() is 'Returns the present incarnation.';
 
 create function internal.incarnation_check() returns int
 language plpgsql set search_path = rota, pg_temp as $$
@@ -183,6 +185,6 @@ begin
 	return v_number;
 end $$;
 comment on function api.node_incarnation(bigint, bigint) is
-	'The present incarnation, for a process manager that has seen jobs and orders up to these numbers (0: none). Where the '
-	'database has not given them out, it is a restored copy: another incarnation begins, once an hour at most. '
-	'28000: the session speaks for no node.';
+	'Returns the present incarnation to a process manager that has seen jobs and orders up to these numbers (0: none). If '
+	'the database has not given out these numbers, it is a restored copy, and another incarnation begins: once an hour at '
+	'most. 28000: the session is of no node.';

@@ -317,7 +317,7 @@ begin
 		else json_build_object('rows', coalesce(p_rows, '[]')) end;
 end $$;
 comment on function internal.acct_answer(json, bigint) is
-	'An answer with rows, and with the job behind which to go on; null: there are no more.';
+	'Returns an answer with the rows and, as next, the job after which the client is to read on. p_next null: no rows are left.';
 
 create function api.job_acct(p_uid int, p_user text, p_request jsonb) returns json
 language plpgsql stable security definer set search_path = rota, pg_temp as $$

@@ -169,8 +169,8 @@ begin
 		where v."row" = any (v_out)), '[]');
 end $$;
 comment on function internal.cancel_hurry(jsonb) is
-	'Give up the stage-out of the jobs of steps [{job_id, step_id}]; what was done to which steps, as internal.control_answer '
-	'takes it.';
+	'Give up the stage-out of the jobs of steps [{job_id, step_id}]. Returns what was done to which steps, as '
+	'internal.control_answer takes it.';
 
 create function api.job_cancel(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$

@@ -284,7 +284,8 @@ begin
 	notify rota_event;
 end $$;
 comment on function internal.step_refuse(text, bigint[], int[], text[]) is
-	'End all steps of these requests that have not started, as failed. The caller has locked the jobs.';
+	'End all steps that have not started and have these step requests (rota.step_request), as failed. The caller has locked the '
+	'jobs.';
 
 create function api.schedule_refuse(p_term bigint, p_jobs bigint[], p_steps int[], p_reasons text[]) returns int
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
