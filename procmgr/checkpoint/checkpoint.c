@@ -103,15 +103,16 @@ static json_t *make_generation(int step, const char *number, char *const *files,
 	return NULL;
 }
 
-/* Make a checkpoint: of files that the program has written, of what the driver saves (`saves`), or none, since it is known to `fail`.
- * `reason`: why, NULL if a request of the database may say so. `ended`: the program has. */
+/* A checkpoint to make: of `files` that the program has written, or of what the driver saves if `saves` is true. `fail`: why it
+ * cannot be made; NULL: it can. `reason`: why it is made; NULL: a request in the database may say why. `ended`: the program has
+ * ended. */
 struct making {
 	char *const *files;
 	const char *reason, *fail;
 	bool saves, ended;
 };
 
-/* Say by what a checkpoint was taken, and what a restart needs. */
+/* Add to the report which driver took the checkpoint, and what a node needs to restore it. */
 static void describe_driver(const struct checkpoint *c, const struct driver_use *use, bool saves, json_t *report)
 {
 	json_t *needs = saves && use->driver->needs ? use->driver->needs(use) : NULL;

@@ -7,22 +7,23 @@
 
 #include "lib/err.h"
 
-/* Open the folder `path`, made if it is not there. Returns a descriptor, -1 with an error. */
+/* Open the folder `path`, and make it if it does not exist. Returns a descriptor, or -1 with an error. */
 int folder_open(const char *path, struct err *e);
-/* Open the folder `name` of another folder, made if `make` is true. It must be the caller's and no one else's to write. */
+/* Open the folder `name` in `parent`; `make`: make it if it does not exist. The folder must belong to the caller, and nobody
+ * else may write to it. */
 int folder_open_own(int parent, const char *name, bool make, struct err *e);
 
 /* Hash all files below a folder: returns [{name, bytes, sha256}], and has them and their folders on disk. NULL with an error, also if there is
  * anything but files and folders. */
 json_t *folder_hash(int folder, struct err *e);
-/* What a comparison has shown. An error of a file system (a mount that is lost) is no difference. */
+/* The result of a comparison. An error of the file system, such as a lost mount, is not a difference: FOLDER_UNREADABLE. */
 enum folder_match {
 	FOLDER_UNREADABLE,
-	FOLDER_DIFFERS, /* a file has another size or digest, or an entry of a folder that was opened is not there, or is something else */
+	FOLDER_DIFFERS, /* a file has another size or digest, or an entry of an opened folder is missing or of another type */
 	FOLDER_SAME
 };
 
-/* Compare the files of a folder with such a list. With an error that names the first that is not the same. */
+/* Compare the files of a folder with a list as folder_hash() returns it. The error names the first file that differs. */
 enum folder_match folder_compare(int folder, const json_t *files, struct err *e);
 
 /* Does this errno say that an entry of an open folder does not exist, or is something else than expected? */

@@ -182,7 +182,7 @@ static int start_from(const struct checkpoint *c, const struct driver_use *use, 
 	return start_execute(instead, restores && use->driver->restores_processes ? NULL : program, argv);
 }
 
-/* What an attempt says when its program begins: with which driver, and why auto has chosen that. */
+/* Returns the report of an attempt whose program begins: the driver, and why --checkpoint=auto has chosen it. */
 static json_t *describe_start(const struct driver_use *use, const char *why)
 {
 	char *name = driver_full_name(use);

@@ -36,7 +36,7 @@
 
 enum { EXIT_AGAIN = 85, SIGNALLED = 128, TEXT_SIZE = 1 << 16, READ_S = 10 };
 
-/* One run of CRIU: its folder, where images are, its folder for other files, and how long it may take. */
+/* One run of CRIU. `folder`: of the program criu; `images`, `run`: descriptors of the folders for images and for other files. */
 struct criu_run {
 	const char *folder;
 	int images, run, seconds;
@@ -81,7 +81,7 @@ static void clear_environment(void)
 	}
 }
 
-/* Run criu for at most `seconds` to `what` the program: save or restore. `more`: further arguments. */
+/* Run criu for at most `seconds`. `what`: "save" or "restore" the program of the step; `more`: further arguments. */
 static bool run_criu(const struct criu_run *r, const char *what, char *const *more, struct err *e)
 {
 	char *program = xasprintf("%s/criu", r->folder), images[64], work[64], *text = xmalloc(TEXT_SIZE);
@@ -122,7 +122,7 @@ static bool run_criu(const struct criu_run *r, const char *what, char *const *mo
 	return code == 0;
 }
 
-/* Have CRIU save the program into ROTA_CHECKPOINT_DIR. It goes on after that, also if it could not be saved. */
+/* Have CRIU save the program into ROTA_CHECKPOINT_DIR. The program goes on afterwards, also if CRIU could not save it. */
 static bool save_program(const char *folder, int seconds, struct err *e)
 {
 	char tree[16], *self = realpath("/proc/self/exe", NULL);
@@ -158,7 +158,7 @@ static void serve_connection(const char *folder, int fd)
 	umask(077); /* images have the secrets of the program */
 	save_program(folder, seconds > 0 ? seconds : 1, &e);
 	if (send(fd, e.message, strlen(e.message), MSG_NOSIGNAL) < 0)
-		return; /* who asked has gone */
+		return; /* the client has disconnected */
 }
 
 /* Accept a connection, and serve it in a process of its own. */
@@ -174,7 +174,7 @@ static void accept_one(const char *folder, int listener)
 		close(fd);
 }
 
-/* Have the keeper see which signal has ended the program. Returns the exit code. */
+/* Show the keeper, by the name of this process, which signal has ended the program. Returns the exit code. */
 static int signal_tell(int number)
 {
 	char name[16];
@@ -241,7 +241,7 @@ static bool start_program(char **argv, const sigset_t *before, struct err *e)
 	return good && (pid > 0 || err_sys(e, "could not fork the program"));
 }
 
-/* Say that this checkpoint was not restored here. Another node may restore it, and this one later: its files are those that were saved. */
+/* Report that this checkpoint was not restored here. Its files are intact, so another node, or this one later, may restore it. */
 static void report_failure(const struct err *e)
 {
 	struct err unsent;

@@ -4,20 +4,20 @@
 
 /* `rota-checkpoint criu launch FOLDER PROGRAM ARGUMENT...` and `criu restore FOLDER SECONDS`. FOLDER has the program criu. Returns an exit code, that of the program. */
 int criu_init_main(int argc, char **argv);
-/* What CRIU runs, without arguments, for each of its stages. Returns an exit code. */
+/* The action script of CRIU, which CRIU runs without arguments at each of its stages. Returns an exit code. */
 int criu_init_script(void);
 
-/* The socket of this process, in the folder ROTA_CHECKPOINT_DIR.run: who connects says for how many seconds it waits, and reads "ok", or why the
- * step was not saved. */
+/* The socket of this process, in the folder ROTA_CHECKPOINT_DIR.run. A client sends for how many seconds it waits, and reads
+ * "ok" or why the step was not saved. */
 #define CRIU_INIT_SOCKET "criu"
 enum { CRIU_INIT_MESSAGE_SIZE = 600 };
 
-/* When the numbers of processes have all been used, the kernel begins again with 300. So those below are free for CRIU, and this one is the program's
- * in each namespace. */
+/* The pid of the program in its namespace. After the highest pid the kernel begins again with 300, so lower ones stay free for
+ * CRIU. */
 enum { CRIU_INIT_PROGRAM = 300 };
 
-/* No signal ends the first process of a namespace. If one has ended the program, the name of this process is this with the number of the signal, and
- * its exit code is 128 more than that. */
+/* No signal ends the first process of a namespace. If a signal has ended the program, this process sets its own name to this text
+ * and the number of the signal, and exits with 128 and that number. */
 #define CRIU_INIT_SIGNALLED "ended-by-"
 
 #endif

@@ -1,4 +1,4 @@
-/* driver.h - the interface of drivers: how the program of a step is started, saved, and started from what was saved. */
+/* driver.h - the interface of checkpoint drivers, which start the program of a step, save it, and start it from a checkpoint. */
 #ifndef ROTA_CHECKPOINT_DRIVER_H
 #define ROTA_CHECKPOINT_DRIVER_H
 
@@ -11,13 +11,13 @@
 
 enum { DRIVER_PATH_SIZE = 4096, DRIVER_WHY_SIZE = 400 };
 
-/* A driver for a step: of "script:dmtcp" the name is "dmtcp", and the folder that of its programs. */
+/* A driver as a step uses it. For "script:mana", `name` is "mana", and `folder` has the programs of the driver. */
 struct driver_use {
 	const struct driver *driver;
 	const char *name;
 	char folder[DRIVER_PATH_SIZE];
 	const char *dir;    /* folder of the checkpoints, --checkpoint-dir; only before the program is started */
-	const char *script; /* path of the step's script, as dir; NULL: it has none */
+	const char *script; /* path of the step's script; only before the program is started; NULL: the step has none */
 	int wait_s;	    /* seconds within which the step is to be saved, or restored */
 	bool is_choice;	    /* this process only chooses the driver; another process starts the program of the step */
 };
@@ -25,7 +25,8 @@ struct driver_use {
 /* The six operations of a checkpoint driver, what a node needs for a restart, and what a driver of devices does. Each driver is one file. */
 struct driver {
 	const char *prefix; /* "app", or "script:" where a name follows */
-	/* Can the driver serve a step on this node? False with the reason. `program`: what it is to start; NULL: it has started it. */
+	/* Can the driver serve a step on this node? If not, the error says why. `program`: path of the program to start; NULL:
+	 * the program runs already. */
 	bool (*detect)(const struct driver_use *use, const char *program, struct err *e);
 	/* Set the command that starts the program of the step (launch), or has it go on from ROTA_RESTART_DIR (restart).
 	 * *instead: its path and arguments, malloc'ed, to which those of the program are added; NULL: the program itself is
@@ -35,7 +36,7 @@ struct driver {
 	/* The driver restores the processes themselves: `restart` is executed without the program and its arguments, and the
 	 * script of the step must have the same path in each attempt. */
 	bool restores_processes;
-	/* Save the step into ROTA_CHECKPOINT_DIR. NULL: its program does that itself when it is signalled. */
+	/* Save the step into ROTA_CHECKPOINT_DIR. NULL: the program of the step saves itself when it gets a signal. */
 	bool (*checkpoint)(const struct driver_use *use, struct err *e);
 	/* Are the files of a checkpoint unchanged? */
 	enum folder_match (*verify)(int folder, const json_t *files, struct err *e);
@@ -43,17 +44,17 @@ struct driver {
 	bool (*discard)(int step, const char *name);
 	/* Returns the facts of this node that a node must share to restart what is saved here: {NAME: TEXT}. NULL: any can. */
 	json_t *(*needs)(const struct driver_use *use);
-	/* Have the programs of the step leave its devices, all or none, before it is suspended; and return after it goes on. NULL: the driver knows no
-	 * devices. */
+	/* suspend: have all programs of the step, or none, leave its devices before the step is suspended. resume: have them
+	 * use the devices again when the step goes on. NULL: the driver handles no devices. */
 	bool (*suspend)(const struct driver_use *use, struct err *e);
 	bool (*resume)(const struct driver_use *use, struct err *e);
 };
 
 extern const struct driver driver_app, driver_dmtcp, driver_criu, driver_script;
-/* Only for suspend and resume: --checkpoint does not name it. */
+/* Only suspends and resumes: --checkpoint cannot name this driver. */
 extern const struct driver driver_cuda;
 
-/* Find the driver that --checkpoint names. For auto, that is the one that the running program was started with. */
+/* Find the driver that --checkpoint names; for auto, the driver with which the running program was started. */
 bool driver_find(const char *named, const struct conf *conf, struct driver_use *use, struct err *e);
 /* Find the driver that --checkpoint names, before the program is started. For auto, choose one that can serve `program` on this
  * node. The caller has set use->is_choice and use->script. `dir`: --checkpoint-dir; `why`: why auto chose the driver, "" if the step named it. */
@@ -61,13 +62,13 @@ bool driver_choose(const char *named, const struct conf *conf, const char *dir, 
 		   char why[DRIVER_WHY_SIZE], struct err *e);
 /* Returns the name of a driver as --checkpoint gives it, malloc'ed. */
 char *driver_full_name(const struct driver_use *use);
-/* Has this node what a restart needs? With an error that names the first thing that it lacks. */
+/* Does this node meet the `needs` of a checkpoint? If not, the error names the first one that the node does not meet. */
 bool driver_meets(const struct driver_use *use, const json_t *needs, struct err *e);
 
 /* Does the driver that took a checkpoint restore processes? */
 bool driver_restores(const char *taken);
 
-/* Was the program of this step started by DMTCP, or for CRIU? */
+/* Was the program of this step started under DMTCP? Was it started in a namespace for CRIU? */
 bool driver_dmtcp_is_used(void);
 bool driver_criu_is_used(void);
 

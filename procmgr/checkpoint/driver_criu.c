@@ -26,7 +26,7 @@
 
 enum { MORE_S = 10 };
 
-/* Is a process that is no descendant of its debugger safe from it (Yama)? CRIU would be none. */
+/* Does Yama let only an ancestor of a process debug it? CRIU debugs the processes that it saves, and is no ancestor of them. */
 static bool yama_forbids(void)
 {
 	char text[8] = "";
@@ -94,7 +94,7 @@ static bool criu_restart(const struct driver_use *use, char ***instead, struct e
 	return true;
 }
 
-/* Open a folder of this attempt. `tail`: what its name ends with. */
+/* Open the folder ROTA_CHECKPOINT_DIR, with `tail` added to its path. */
 static int open_folder(const char *tail, struct err *e)
 {
 	char *path = xasprintf("%s%s", checkpoint_step_variable("ROTA_CHECKPOINT_DIR"), tail);
@@ -161,7 +161,7 @@ static bool criu_checkpoint(const struct driver_use *use, struct err *e)
 	int run = open_folder(".run", e), next = run >= 0 ? open_folder("", e) : -1,
 	    fd = next >= 0 ? criu_socket_connect(run, e) : -1;
 	if (next >= 0)
-		folder_each(next, remove_any, NULL); /* leftovers of one that failed would be of this one */
+		folder_each(next, remove_any, NULL); /* files of a checkpoint that failed would become part of this one */
 	bool good = fd >= 0 && all_are_inside(criu_socket_peer(fd), e) && ask_init(use, fd, e);
 	if (next >= 0 && !good)
 		folder_each(next, remove_any, NULL);

@@ -50,7 +50,7 @@ static int run_cuda(const struct driver_use *use, const char *what, pid_t pid, i
 	return code;
 }
 
-/* Is CUDA in this state in a process? It has none in a process that does not use CUDA. */
+/* Is CUDA of a process in this state? A process that does not use CUDA is in no state. */
 static bool process_is(const struct driver_use *use, pid_t pid, const char *state)
 {
 	char text[TEXT_SIZE];

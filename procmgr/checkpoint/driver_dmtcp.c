@@ -302,7 +302,7 @@ static bool ask_coordinator(const struct driver_use *use, int port, int64_t unti
 	return code == 0 || err_set(e, "dmtcp_command failed: %s", code < 0 ? "it did not end in time" : text);
 }
 
-/* Wait until the program runs: it may just be restored, from files that DMTCP has still open. */
+/* Wait until the program runs. While DMTCP restores the program, DMTCP still has the files of the checkpoint open. */
 static bool wait_running(const struct driver_use *use, int port, int64_t until, struct err *e)
 {
 	while (is_restoring(use, port)) {

@@ -19,7 +19,7 @@ struct process_item *process_tree_read(int *count);
 bool process_tree_has(const struct process_item *all, int count, pid_t pid, pid_t root);
 /* Read the path of a process's program. Returns false if the process has ended, or belongs to somebody else. */
 bool process_tree_program(pid_t pid, char path[PATH_MAX]);
-/* Is it a program of Rota, beside this one? */
+/* Does the process run a program of Rota from the folder of this process's own program? */
 bool process_tree_is_own(pid_t pid);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Has the script of this path a program that starts MPI programs as a word, outside of comments? Returns its name, NULL if it has none. What
- * cannot be read has none. */
+/* Returns the first program that starts MPI programs (mpirun, srun) among the words of the script at this path, comments left
+ * out. NULL: the script has none, or cannot be read. */
 const char *script_mpi_find(const char *path);
 
 #endif

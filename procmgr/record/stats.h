@@ -31,8 +31,8 @@ int64_t stats_start_time(pid_t pid);
  * no file unless a clock tick may have begun between the two times. */
 int64_t stats_start_time_between(pid_t pid, int64_t before, int64_t after);
 
-/* Read the wait status and the resource usage of an ended child without reaping it. Closes `counts`. Returns false if `pid` is no ended
- * child. */
+/* Read the wait status and the resource usage of an ended child without reaping it. Closes `counts`, which stats_open
+ * returned. Returns false if `pid` is no ended child. */
 bool stats_peek(pid_t pid, int counts, int *status, struct stats *stats);
 
 /* Returns the pid of a child that has ended and is not reaped, or 0 if there is none. The caller reaps it before it asks again. */
