@@ -217,7 +217,7 @@ bool child_reap(struct child *c, pid_t pid)
 	if (c->pid != pid)
 		return false;
 	waitpid(pid, &status, 0);
-	kill(-pid, SIGKILL); /* what it has left behind */
+	kill(-pid, SIGKILL); /* the processes that the program has left behind */
 	child_end(c, status);
 	return true;
 }

@@ -9,29 +9,29 @@
 
 struct child;
 
-/* What rota-credential has answered. Everything belongs to the child, and is gone after the callback. */
+/* The answer of rota-credential. The child owns all of it and frees it after the callback. */
 struct child_answer {
 	bool good;
 	const char *facts;	     /* what the program printed, as JSON; "" if the program failed */
 	const unsigned char *secret; /* of `renew`: the new secret */
 	size_t size;
-	const char *reason; /* why it is not good */
+	const char *reason; /* why `good` is false */
 	bool final;	    /* the program would fail again, whenever it is run */
 };
 
 /* Called when the program has ended. The child is freed afterwards. */
 typedef void child_done(const struct child_answer *answer, void *arg);
 
-/* Start rota-credential with these arguments (NULL-terminated, without its name) and the secret on its standard input. It is killed after
- * `seconds`. `done` is called later, also if it could not be started. */
+/* Start rota-credential with these arguments (NULL-terminated, without argv[0]) and the secret on its standard input. Kill the
+ * program after `seconds`. `done` is called later, also if the program could not be started. */
 struct child *child_start(struct event_base *base, char *const *arguments, const void *secret, size_t size, int seconds,
 			  child_done *done, void *arg);
 
 /* Kill the program without a callback, and free it. */
 void child_free(struct child *c);
 
-/* Reap the process if it is that of the child. Returns false if it is not. If it is, the callback has been called, and the child is
- * gone. */
+/* Reap the process `pid` if it is that of the child. If so, call the callback, free the child and return true; otherwise return
+ * false. */
 bool child_reap(struct child *c, pid_t pid);
 
 #endif

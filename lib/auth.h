@@ -8,7 +8,7 @@
 
 #include "lib/err.h"
 
-/* What a credential covers: "METHOD TARGET\n" + body. */
+/* The request that a munge credential covers, by the hash of "METHOD TARGET\n" and the body. */
 struct auth_request {
 	const char *method, *target;
 	const void *body;

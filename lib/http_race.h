@@ -17,8 +17,8 @@ struct http_race_way {
 	void *arg;
 };
 
-/* Connect to one of `addresses` within `limit_us`, or set the error of the last one that failed. Returns the connection, whose socket
- * blocks and is the caller's to close, and sets *won to its address. */
+/* Connect to one of `addresses` within `limit_us`. Returns the connection, and sets *won to its address; the caller closes the
+ * socket, which is in blocking mode. Returns NULL with the error of the address that failed last. */
 SSL *http_race(const struct addrinfo *addresses, int64_t limit_us, const struct http_race_way *way, const struct addrinfo **won,
 	       struct err *e);
 

@@ -32,7 +32,8 @@
 #include "lib/http_race.h"
 #include "lib/http_url.h"
 
-/* Pauses between handshakes that ask for life, and the time for one: a busy jobmgrd may take long. */
+/* Least and most pause between handshakes that check whether jobmgrd is alive, and the time limit of one: a busy jobmgrd
+ * answers late. */
 enum { PAUSE_LEAST_S = 5, PAUSE_MOST_S = 60, ALIVE_SECONDS = 15 };
 
 struct http_tls {

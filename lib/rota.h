@@ -58,7 +58,8 @@ struct rota_end {
 	const char *message; /* why the program did not start, or whose idle limit ended the sub-step; "" otherwise */
 };
 
-/* What happens to one sub-step, in this order. Any of them may be NULL. `data` is that of rota_steps_run(). */
+/* Callbacks for one sub-step, in the order in which they are called. Any callback may be NULL. `data` is the argument of
+ * rota_steps_run(). */
 struct rota_callbacks {
 	void (*queued)(void *data, int substep);	 /* the step manager has queued the sub-step and gives its number */
 	void (*waiting)(void *data, const char *reason); /* the sub-step does not start at once, but waits for `reason` */

@@ -1,4 +1,4 @@
-/* session.h - has the database end sessions that exceed their limits. */
+/* session.h - makes the database end those of its own sessions (connections of clients) that exceed their limits. */
 #ifndef ROTA_SESSION_H
 #define ROTA_SESSION_H
 

@@ -84,10 +84,10 @@ void runner_mail_free(struct runner_mail *m);
 /* Take mail that is due from the database, and report sent mail. */
 void runner_mail_beat(struct runner *r);
 
-/* Is a mail being sent or not reported yet? */
+/* Does a mail program run, or is the end of one not reported to the database yet? */
 bool runner_mail_busy(const struct runner *r);
 
-/* Reap the process if it is a mail program's. Returns false if it is not. */
+/* Reap the process `pid` if it is a mail program; otherwise return false. */
 bool runner_mail_reap(struct runner *r, pid_t pid);
 
 /* runner_trigger.c: deliveries of triggers, which need no term. */

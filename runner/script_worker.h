@@ -16,15 +16,15 @@ typedef void script_work_done(const char *answer, void *arg);
 /* Returns {"error": TEXT}, malloc'ed. */
 char *script_work_error(const char *text);
 
-/* Make the workers that hooks.workers, hooks.call_seconds and hooks.memory_mb describe. None is started before the first request. The
- * caller keeps `conf`. */
+/* Make the workers that hooks.workers, hooks.call_seconds and hooks.memory_mb describe. No worker starts before the first
+ * request. `conf` must stay valid until script_workers_free(). */
 struct script_workers *script_workers_new(struct event_base *base, const struct conf *conf);
 
 /* Kill the workers. Requests that have no answer get an error. */
 void script_workers_free(struct script_workers *workers);
 
-/* Pass a request "SCRIPT FUNCTION BODY" on as soon as a worker is free. It is copied, and not read. `done` is called exactly once,
- * maybe inside this function. */
+/* Pass a request "SCRIPT FUNCTION BODY" to a worker as soon as one is free. The request is copied, and not parsed. `done` is
+ * called exactly once, maybe inside this function. */
 void script_worker_request(struct script_workers *workers, const char *request, size_t length, script_work_done *done, void *arg);
 
 /* Reap the process if it is a worker. Returns false if it is not. */

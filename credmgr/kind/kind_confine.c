@@ -31,7 +31,8 @@
 #define CONFINE_MACHINE AUDIT_ARCH_AARCH64
 #endif
 
-/* What programs and libraries read: themselves, and how the host resolves names, verifies certificates and finds KDCs. */
+/* Paths that programs and libraries read: their own files, and how the host resolves names, verifies certificates and finds
+ * KDCs. */
 static const char *const CONFINE_READABLE[] = {"/usr",
 					       "/lib",
 					       "/lib64",

@@ -219,7 +219,7 @@ static bool connection_take_user(struct gate_connection *c, uid_t uid, struct ga
 bool gate_connection_prove(struct gate_connection *c, uid_t uid, struct gate_quota **user, struct err *e)
 {
 	*user = NULL;
-	if (!c->quota) /* it is being shut down */
+	if (!c->quota) /* the connection is being shut down */
 		return gate_quota_refuse(e);
 	if (c->quota->is_remote && !connection_take_user(c, uid, user, e))
 		return false;

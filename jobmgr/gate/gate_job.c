@@ -305,7 +305,7 @@ bool gate_job_change(struct gate_job *job, const json_t *changes, const json_t *
 	bool good = !changes || site_changes_read(&job->changes, job->desc, NULL, changes, job->now, e);
 
 	gate_site_add_texts(&job->messages, texts);
-	json_decref(job->desc); /* it has the whole environment */
+	json_decref(job->desc); /* `desc` has the whole environment, which is large */
 	job->desc = NULL;
 	return good;
 }

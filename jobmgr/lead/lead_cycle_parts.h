@@ -117,7 +117,7 @@ void lead_cycle_write_preempt(struct lead_cycle *c);
 void lead_cycle_write_moves(struct lead_cycle *c);
 void lead_cycle_write_plan(struct lead_cycle *c);
 
-/* What the signer of a cycle's launch requests needs. */
+/* Returns the arguments for the signer of the cycle's launch requests. */
 struct lead_signer lead_cycle_signer(const struct lead_cycle *c);
 
 /* lead_cycle_ahead.c: the stages that send steps ahead. */

@@ -93,7 +93,7 @@ struct lead_launch {
 struct lead_mover {
 	int64_t job;
 	int step;
-	double cost_s;	    /* seconds that a move of it takes, as measured */
+	double cost_s;	    /* seconds that a move of the step takes, as measured */
 	double off_after_s; /* as in struct schedule_mover */
 };
 

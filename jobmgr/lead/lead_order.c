@@ -357,7 +357,7 @@ static void commit_add_start(struct maker *m, struct lead_commit *commit, const 
 		json_object_set_new(start, "claimed", json_true());
 	if (s->launch->staging) /* the start's orders wait for the function pre_run of burst_buffer.lua */
 		json_object_set_new(start, "staging", json_true());
-	if (s->launch->credentials) /* its orders wait for rota-credd */
+	if (s->launch->credentials) /* the orders of the step wait for rota-credd */
 		json_object_set_new(start, "credentials", json_true());
 	json_array_append_new(commit->starts, start);
 }

@@ -33,7 +33,7 @@ const struct schedule_node *schedule_snapshot_node(const struct schedule_snapsho
 /* Begin to change a copy of a snapshot, to which up to `rows` running rows will be added. */
 struct schedule_change *schedule_change_new(struct schedule_arena *arena, const struct schedule_snapshot *snapshot, size_t rows);
 
-/* What a running row holds becomes free. The row stays in the list and holds nothing. */
+/* Free all resources of a running row. The row stays in the list and holds nothing. */
 void schedule_change_end(struct schedule_change *change, size_t row);
 
 /* The CPUs of a running row become free, and its licences if it gives them. The row keeps the rest. */
@@ -57,7 +57,7 @@ size_t schedule_change_shares(const struct schedule_start *starts, size_t count)
 struct schedule_change *schedule_change_after(struct schedule_arena *arena, const struct schedule_snapshot *snapshot,
 					      const struct schedule_result *result, size_t rows);
 
-/* Reserve for a step what is free of its claim. What is not free yet belongs to steps that are being ended. */
+/* Reserve the free part of a claim for its step. The rest is still held by steps that are being ended. */
 void schedule_change_keep(struct schedule_change *change, const struct schedule_claim *claim);
 
 #endif

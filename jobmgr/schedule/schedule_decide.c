@@ -105,9 +105,9 @@ static void decide_add_ends(struct schedule_cycle *cycle, const struct schedule_
 	}
 }
 
-/* What a placed gang waits for at its nodes. */
+/* Nodes that a placed gang waits for, until they are powered on or have their setup. */
 struct node_wait {
-	const char *names; /* the first ones */
+	const char *names; /* names of the first of these nodes */
 	size_t count;
 	double ready_at; /* latest time at which a node that the gang waits for is expected to be ready; 0: not known */
 };

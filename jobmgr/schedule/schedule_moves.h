@@ -41,9 +41,9 @@ struct schedule_moves {
 	size_t count;
 };
 
-/* How long moves are looked for. */
+/* Limits on the search for moves. */
 struct schedule_moves_bound {
-	size_t waits;		    /* steps that wait which are looked at; at most SCHEDULE_MOVES_WAITS_MOST */
+	size_t waits;		    /* number of waiting steps to consider; at most SCHEDULE_MOVES_WAITS_MOST */
 	bool (*is_over)(void *arg); /* called between tries; true: stop, and return the moves found so far. NULL: no time limit */
 	void *arg;
 };

@@ -27,7 +27,8 @@ static int compare_ends(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns the nodes of an outage. An outage without nodes of its own has those of the previous outage. */
+/* Returns the set of nodes of an outage. An outage that names no nodes, and has the id of the one before it in the snapshot, is
+ * another time of the same reservation and has the same nodes: `before`. */
 static uint64_t *outage_nodes(const struct schedule_cluster *c, const struct schedule_outage *outage, uint64_t *before)
 {
 	if (!outage->node_count && before && outage[-1].id == outage->id)

@@ -50,7 +50,7 @@ static int compare_rooms(const void *a, const void *b)
 	return (x->node > y->node) - (x->node < y->node);
 }
 
-/* What a step needs on one node: an estimate, since the scheduler spreads tasks. */
+/* Estimate the CPUs and memory that a step needs on one node. The scheduler may spread the tasks of the step otherwise. */
 static void step_need(const struct schedule_pending *p, const struct schedule_node *node, int *cpus, int64_t *mem_mb)
 {
 	int nodes = p->nodes_min > 1 ? p->nodes_min : 1, tasks = p->ntasks > nodes ? p->ntasks : nodes;

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <sys/types.h>
 
-/* What a submission has beside its options. */
+/* The parts of a submission other than its options. */
 struct site_subject {
 	uid_t uid;
 	gid_t gid;

@@ -22,7 +22,7 @@ struct others {
 	const int *partitions;
 	bool *excludes;	      /* of each edge: does it keep the step off nodes, whenever the step runs? */
 	json_t *const *lists; /* as translate_fit_same() returns them */
-	/* what the members of the clique have in common beside the partition; both NULL: nothing */
+	/* restrictions that all members of the clique share beside the partition; both NULL: none */
 	const json_t *list;	/* nodes that all of them are bound to */
 	const char *expression; /* their --constraint */
 	int64_t nodes;		/* number of nodes that they share */

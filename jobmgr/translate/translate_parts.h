@@ -189,12 +189,12 @@ void translate_set_clear(struct translate_set *set);
 /* translate_site.c: make the changes of the site's script to the options that were read. */
 void translate_site(struct translation *t);
 
-/* Returns the setting of an option that counts for a step, and its rank (0: highest precedence), or NULL if the option was not
- * given. */
+/* Returns the setting of an option that takes effect for a step, and its rank (0: highest precedence), or NULL if the option was
+ * not given. */
 const struct translate_setting *translate_find_setting(const struct translation *t, const struct translate_step *s,
 						       enum option_id id, int *rank);
-/* Returns the value of the setting that counts for a step, or NULL if it is absent or JSON null. translate_number() returns it as
- * a number. */
+/* Returns the value of that setting, or NULL if the option was not given or its value is JSON null. translate_number() returns
+ * the value as a number. */
 json_t *translate_value(const struct translation *t, const struct translate_step *s, enum option_id id);
 int64_t translate_number(const struct translation *t, const struct translate_step *s, enum option_id id, int64_t otherwise);
 int translate_find_line(const struct translation *t, const struct translate_step *s, enum option_id id);
@@ -202,8 +202,8 @@ int translate_find_line(const struct translation *t, const struct translate_step
 /* Turn all warnings into refusals if --strict was given or a submitted step is changed. */
 void translate_strict(struct translation *t);
 
-/* Returns which of two options that displace each other counts for a step, or -1 if neither was given. Adds a problem if both
- * have the same rank. */
+/* Returns which of two mutually exclusive options takes effect for a step: the one with the higher precedence, -1 if neither was
+ * given. Adds a problem if both have the same precedence. */
 int translate_choose_rival(struct translation *t, const struct translate_step *s, enum option_id a, enum option_id b);
 
 /* translate.c: check the client's working directory. */

@@ -15,10 +15,10 @@
 
 enum { MOVER_MEM_MB = 512, MOVER_RETRIES = 3 };
 
-/* What the graph says of each step of the script before transfers are added. */
+/* Properties of a step of the script in the graph, before transfers are added. */
 struct place {
-	bool handler;		    /* the step runs only after the failure of another step, or after a step that does */
-	bool needed;		    /* a step that is not a handler waits for the success of this step */
+	bool handler;		    /* the step runs only after the failure of another step, or after such a step */
+	bool needed;		    /* another step, which is not a `handler`, starts only if this step succeeds */
 	int first_edge, edge_count; /* the step's edges before transfers are added */
 	bool deps_any;		    /* one condition of --after is enough (separators "?") */
 };

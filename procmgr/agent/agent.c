@@ -100,7 +100,7 @@ static struct agent *lease_call_end(void *arg, const PGresult *result, int64_t *
 	return a;
 }
 
-/* Start a tick each second, until the node has had nothing to do for a while. */
+/* Start the timer that ticks every second, until the node has had nothing to do for some ticks. */
 static void start_ticks(struct agent *a)
 {
 	struct timeval period = {TICK_S, 0};
@@ -178,7 +178,8 @@ static json_t *node_facts(struct agent *a)
 	}
 	find_restart_facts(a);
 	json_object_set(json_object_get(node, "found"), "restart", a->restart);
-	json_object_set_new(json_object_get(node, "found"), "ahead", json_true()); /* it holds steps that are sent ahead */
+	/* this procmgrd can hold steps that are sent ahead */
+	json_object_set_new(json_object_get(node, "found"), "ahead", json_true());
 	json_object_set_new(node, "margin_s", json_integer(c->conf->node_lease_margin));
 	agent_inventory_add(a->report, node);
 	return facts;

@@ -19,7 +19,7 @@ struct agent_order_watcher {
 	void *arg;
 };
 
-/* The caller keeps `watcher` valid as long as the orders. */
+/* `watcher` must stay valid until agent_order_free(). */
 struct agent_orders *agent_order_new(const struct agent_context *c, const struct agent_order_watcher *watcher);
 void agent_order_free(struct agent_orders *os);
 

@@ -47,7 +47,7 @@ static bool files_make_orphans(struct keeper_manager_files *f, const char *head,
 	return (f->orphans >= 0 && keeper_manager_files_set_head(f, head)) || err_sys(e, "could not make a file for orphans");
 }
 
-/* What an agent knows is for the step manager alone, so its journal is in memory. */
+/* The journal of an agent is in memory: only the step manager reads it. */
 static int files_make_agent_journal(struct err *e)
 {
 	int fd = memfd_create("rota-journal", MFD_CLOEXEC);

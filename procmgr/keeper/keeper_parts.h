@@ -58,7 +58,7 @@ struct keeper_script_state {
 	int pre_from, pre_to, from, to;
 };
 
-/* What a keeper caches from an attempt for its next attempt. */
+/* Data of an attempt that a keeper caches for its next attempt. */
 struct keeper_cache {
 	struct keeper_blob environment, script; /* environment and script of the last attempt, unless they are large */
 	struct keeper_script_state state;	/* state of the script in the keeper's spool folder; all 0 if unknown */
@@ -137,7 +137,8 @@ struct keeper_manager;	   /* keeper_manager.c: the step manager's process and fi
 struct keeper_credentials; /* keeper_credential.c: the credentials of the step, and the folder with them */
 struct keeper_nodes;	   /* keeper_nodes.c: nodes of the step that have changed */
 
-/* What all files share. Each member names the file that writes it; the others only read it. */
+/* The state that all files of the keeper share. The comment of a member names the file that writes the member; others only read
+ * it. */
 struct keeper {
 	const struct keeper_job *job;		/* keeper.c, once */
 	const struct keeper_handlers *handlers; /* keeper.c, once */

@@ -30,7 +30,7 @@ static bool set_access_list(int fd, unsigned bits, uid_t user)
 	return fsetxattr(fd, "system.posix_acl_access", &list, sizeof list, 0) == 0;
 }
 
-/* Mode bits of a class of users that may read the file. */
+/* Returns the permission bits with which a user reads the file, and executes it if it is executable. */
 static unsigned bits_of(bool executable)
 {
 	return executable ? 5 : 4;
@@ -46,7 +46,7 @@ bool user_file_share(int fd, bool executable, const struct task_owner *owner)
 	return fchmod(fd, bits << 6) == 0 && (geteuid() != 0 || fchown(fd, owner->uid, owner->gid) == 0);
 }
 
-/* The mode of a file with an access control list has the mask of the list as the bits of its group. */
+/* If a file has an access control list, the group bits of its mode are the mask of the list. */
 bool user_file_is_shared(const struct stat *st, bool executable, const struct task_owner *owner)
 {
 	unsigned bits = bits_of(executable);

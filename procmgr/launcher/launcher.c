@@ -57,7 +57,7 @@ static bool open_journal(struct launcher *l, struct err *e)
 	return l->journal && journal_read(l->journal, &position, recall_accepted, l, e);
 }
 
-/* Verify that only root can change the configuration, since it names programs that run as root. */
+/* Verify that only root can write the configuration file, since the file names programs that run as root. */
 static bool check_conf(const struct launcher *l, struct err *e)
 {
 	struct stat st;

@@ -50,7 +50,8 @@ static bool write_done(struct launcher *l, const struct record_key *key)
 	return record_write(l->journal, record);
 }
 
-/* What the keeper knew alone is unknown: the database completes it by samples and by ended tasks. */
+/* Write the record `end`. Figures that only the dead keeper had are unknown; the database takes them from samples and ended
+ * tasks. */
 static bool write_end(struct launcher *l, const struct record_key *key, const struct cgroups_figures *figures, const char *drain)
 {
 	struct fields *record = record_new("end", key);

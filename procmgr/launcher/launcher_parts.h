@@ -47,7 +47,8 @@ struct launcher_loop;	     /* launcher.c: signals, and the time of the next poll
 struct launcher_tmpdir;	     /* launcher_tmpdir.c: the process that removes folders TMPDIR */
 struct launcher_reservation; /* launcher_reservation.c: journal space of attempts of an earlier launcher */
 
-/* What all files share. Each member names the file that writes it; the others only read it. */
+/* The state that all files of the launcher share. The comment of a member names the file that writes the member; others only
+ * read it. */
 struct launcher {
 	const struct conf *conf;      /* launcher.c, once */
 	const char *node;	      /* launcher.c, once */

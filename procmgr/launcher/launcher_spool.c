@@ -285,7 +285,7 @@ bool launcher_spool_ends_with_lease(const struct record_key *key)
 	 * counts as ending with the lease. */
 	if (note.named)
 		return note.ends_with_lease || !note.its;
-	/* keepers of an earlier version mark an attempt that ends with the lease by the file "fence" */
+	/* Keepers of an earlier version wrote the file "fence" for an attempt that must end when the node's lease runs out. */
 	spool_path(key, "fence", path);
 	return access(path, F_OK) == 0;
 }

@@ -10,16 +10,17 @@ struct substep_engine;
 
 struct substep_handlers {
 	void (*waits)(struct substep *s);   /* the sub-step could not start now */
-	void (*started)(struct substep *s); /* its tasks run */
+	void (*started)(struct substep *s); /* the tasks of the sub-step run */
 	void (*ended)(struct substep *s);   /* the sub-step has ended; its output is kept while this function runs */
 	void (*output)(struct substep *s);  /* the tasks of the sub-step may have written output */
 	void (*connected)(
 		/* a program on another machine has connected; takes the stream, with the bytes that have come */
 		struct bufferevent *stream);
-	/* Does the client that runs it read, and lack so much of this stream that the task should wait for it? */
+	/* Does the client that runs the sub-step read, but lack so much of this stream that the task should wait for the
+	 * client? */
 	bool (*lags)(const struct substep *s, int rank, int stream);
 	void (*drained)(void);		  /* tasks have read their input, or the journal may have room: clients may send more */
-	void (*input)(struct substep *s); /* its tasks have read input, or all of it, or some of it is lost */
+	void (*input)(struct substep *s); /* tasks of the sub-step have read some or all input, or some input is lost */
 };
 
 /* journal, orphans: descriptors from the keeper (procmgr/keeper/keeper_manager.c). */

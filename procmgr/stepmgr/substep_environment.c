@@ -148,7 +148,7 @@ static void add_number(char **environment, int *count, const char *name, int64_t
 	environment[(*count)++] = xasprintf("%s=%" PRId64, name, value);
 }
 
-/* What tasks keep of the environment of the last request. Those of one client have the same. */
+/* Variables that tasks inherit from the environment of the latest request. Requests of one client have the same environment. */
 static struct {
 	json_t *env;
 	char **kept; /* strings of `env` */
@@ -293,7 +293,7 @@ static const char *variable_text(const char *name)
 	return text ? text : "";
 }
 
-/* What the pattern of a file may name. The number of a step stands for that of the sub-step, as in srun. */
+/* Returns the values of the symbols in the pattern of a file name. %s is the number of the sub-step, as in srun. */
 static struct pattern_facts facts_of(const struct substep *s, int rank)
 {
 	return (struct pattern_facts){

@@ -8,7 +8,7 @@
 void substep_limit_set(struct substep *s);
 /* A task has ended while others run: these have as long as the request says. */
 void substep_limit_note_end(struct substep *s);
-void substep_limit_clear(struct substep *s); /* its run ends */
+void substep_limit_clear(struct substep *s); /* call it when the run of the sub-step ends */
 
 /* Send SIGTERM to the tasks, for `cause`, and SIGKILL after the grace time. */
 void substep_limit_end_tasks(struct substep *s, const char *cause);

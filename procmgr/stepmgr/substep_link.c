@@ -25,7 +25,7 @@
 
 enum { UNPROVEN_MOST = 64, HANDSHAKE_S = 10, NODE_SIZE = 256 };
 
-/* What belongs to one TLS connection. */
+/* The data of one TLS connection. */
 struct proof {
 	char node[NODE_SIZE];
 	struct substep_link_key key; /* of an agent */

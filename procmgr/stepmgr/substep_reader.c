@@ -204,7 +204,7 @@ void substep_reader_pump(struct substep_reader *r)
 	if (r->viewer && substep_connection_is_quick(r->connection))
 		substep_viewer_continue(r->viewer);
 	if (r->viewer && substep_has_ended(r->substep) && !substep_viewer_may_come(r->viewer))
-		end_view(r); /* its terminal has never listened */
+		end_view(r); /* the terminal of the sub-step has never listened */
 	if (!send_output(r) || !substep_has_ended(r->substep) || r->viewer)
 		return;
 	send_ended(r);

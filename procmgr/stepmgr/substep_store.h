@@ -9,7 +9,7 @@
 /* Files of a task: the pipe of each stream, then the spool of each stream. */
 enum { SUBSTEP_STORED_SPOOLS = SUBSTEP_STREAMS, SUBSTEP_STORED_MOST = 2 * SUBSTEP_STREAMS };
 
-/* What the store has of a task in one run of a sub-step: bit N of `files` is set if it has file N. */
+/* The stored files of one task in one run of a sub-step: bit N of `files` is set if the store has file N. */
 struct substep_stored {
 	int number, run, rank, files;
 };
@@ -17,7 +17,8 @@ struct substep_stored {
 /* Use a socket pair of which the keeper holds both ends (procmgr/keeper/keeper_manager.c). */
 void substep_store_open(int in, int out);
 
-/* Put the files of `stored` into the store; fds[N] is file N. If the store is full, what is_needed() denies is taken out of it first. */
+/* Put the files of `stored` into the store; fds[N] is file N. If the store is full, first remove the entries for which
+ * is_needed() returns false. */
 void substep_store_put(const struct substep_stored *stored, const int fds[SUBSTEP_STORED_MOST],
 		       bool (*is_needed)(const struct substep_stored *stored, void *arg), void *arg);
 

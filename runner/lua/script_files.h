@@ -10,7 +10,8 @@
 /* Prepare a Lua state whose libraries no script has changed yet. */
 void script_files_open(lua_State *L);
 
-/* Push the contents of files by name, and then a new library `io` that has these files alone. */
+/* Push two values onto the Lua stack: a table that maps names of files to their contents, and a new library `io` whose only files
+ * are those of the table. */
 void script_files_push(lua_State *L, const json_t *files, const struct script_output *output);
 
 #endif

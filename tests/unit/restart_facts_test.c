@@ -1,4 +1,4 @@
-/* restart_facts_test.c - the version of DMTCP among what images need. */
+/* restart_facts_test.c - tests the version of DMTCP among the properties of a node that process images need. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -46,7 +46,7 @@ static void version_is_said(void **state)
 	json_decref(facts);
 }
 
-/* An empty version would bar the node from each image, and be written as what an image needs. */
+/* An empty version of DMTCP would match no process image, and images saved on this node would then need an empty version. */
 static void version_is_left_out(void **state)
 {
 	(void)state;

@@ -67,7 +67,7 @@ static const struct rota_callbacks callbacks = {on_queued,  on_waiting, on_start
 						on_skipped, on_ended,	on_refused, NULL};
 static const char *const arguments[] = {"echo", "a", NULL};
 
-/* Send text to the client, and let it handle that. */
+/* Send text to the client in the role of the step manager, and have the client handle the text. */
 static void manager_sends(int fd, struct rota_steps *s, const char *text)
 {
 	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));

@@ -79,7 +79,7 @@ static inline void world_add_node(struct world *w, int i)
 					    .weight = world_roll(w, 3)};
 }
 
-/* Have some of the nodes powered off, or being powered on. */
+/* Give about a third of the nodes a random power state. */
 static inline void world_power_off(struct world *w)
 {
 	for (size_t i = 0; i < w->snapshot.node_count; i++)

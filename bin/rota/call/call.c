@@ -25,7 +25,7 @@ static struct {
 	const char *path;
 	bool loaded;
 	bool json, stale; /* stale: requests agree to an old answer */
-	json_t *age;	  /* what the last answer says of its age; NULL: it is not old */
+	json_t *age;	  /* member `stale` of the last answer, the age of that answer; NULL: the answer is up to date */
 	void (*before_failure)(void);
 	bool waited; /* the message about waiting was printed since the last call_waited() */
 	struct http *http;

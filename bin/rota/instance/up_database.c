@@ -151,7 +151,7 @@ static bool cluster_make(const struct instance *in, const char *bin, struct err 
 		instance_say(in, "making a PostgreSQL cluster");
 		ok = process_run(in, "initdb", clean, e) && process_run(in, "initdb", make, e) &&
 		     process_as_account(in, cluster_finish, e);
-		up_seen_forget(in); /* what daemons and nodes have seen was of another database */
+		up_seen_forget(in); /* the incarnations that daemons and nodes have seen were of another database */
 	}
 	free(initdb);
 	free(draft);

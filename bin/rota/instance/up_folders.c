@@ -115,7 +115,7 @@ static bool node_is_apart(const struct instance *in)
 	return in->root && account && *account && strcmp(account, in->account) != 0;
 }
 
-/* Does the instance hold credentials? All users then read keys/cred.pub. */
+/* Does the instance store credentials of users (rota-credd)? All users then read keys/cred.pub, to seal what they upload. */
 static bool holds_credentials(const struct instance *in)
 {
 	return in->conf.credentials_keys && *in->conf.credentials_keys;

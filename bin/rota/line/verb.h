@@ -11,7 +11,7 @@
 enum { EXIT_OK = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_NO_GATE = 3 };
 
 struct verb_option {
-	/* what verb_next() returns: the letter of the short form, or a number above 255 if there is no short form */
+	/* value that verb_next() returns for this option: the letter of the short form, or a number above 255 if there is none */
 	int id;
 	const char *name;  /* long form of the option, without dashes */
 	const char *value; /* name of the option's value in the help, NULL for a flag */
@@ -25,8 +25,8 @@ struct verb {
 	const char *about;   /* paragraphs for --help, "" if the summary is enough */
 	/* examples: lines of "command  what it does", "" if none are needed */
 	const char *examples;
-	/* what the operands are: "", "file", "job", "past" (jobs that have ended too), "node", "verb", "object", or the
-	 * possible words */
+	/* kind of the operands, for completion: "", "file", "job", "past" (jobs that have ended too), "node", "verb", "object",
+	 * or the possible words */
 	const char *completes;
 	const struct verb_option *options;			    /* last row has id 0; NULL = only the common options */
 	int (*run)(const struct verb *verb, int argc, char **argv); /* argv[0] is the name of the verb */

@@ -17,8 +17,8 @@ json_t *words_operands(const struct verb_scan *scan);
 json_t *words_hosts(const struct verb_scan *scan);
 json_t *words_nodes(const struct verb_scan *scan);
 
-/* What an option makes of a member of a request: its value, its value as a list, a list of states (also as Slurm writes them), true, or the
- * login name of the caller. */
+/* The value that an option gives a member of a request: the option's value as text or as a list, a list of states (also in
+ * Slurm's spelling), true, or the login name of the caller. */
 enum words_form { WORDS_TEXT, WORDS_LIST, WORDS_STATES, WORDS_TRUE, WORDS_ME };
 
 /* A row of the table of a verb's options that are members of its request. The table ends with a row without a key. */

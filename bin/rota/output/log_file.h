@@ -8,7 +8,7 @@
 
 #include "bin/rota/output/lines.h"
 
-/* What the command line of `rota log` requests. */
+/* The request on the command line of `rota log`. */
 struct log {
 	json_t *operands; /* label of a job, step or element */
 	const char *key;  /* "output" or "error": the stream to print */

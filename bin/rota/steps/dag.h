@@ -55,7 +55,7 @@ struct dag {
 void dag_make(struct dag *d, const json_t *plan);
 void dag_free(struct dag *d);
 
-/* What a caller of dag_next does with a unit. */
+/* The action that dag_next() requests of its caller for a unit. */
 enum dag_turn {
 	DAG_WAIT,   /* nothing can start before a unit that was started has ended */
 	DAG_START,  /* start the unit, which is now DAG_SENT */

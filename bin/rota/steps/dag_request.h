@@ -7,7 +7,7 @@
 #include "bin/rota/steps/dag.h"
 #include "lib/rota.h"
 
-/* What the sub-steps of all steps of a file have in common. */
+/* Settings that the sub-steps of all steps of a file share. */
 struct dag_common {
 	const json_t *arguments; /* arguments of the script: a list of strings, or NULL */
 	char *const *env;	 /* environment of the client, NULL at the end */

@@ -4,8 +4,8 @@
 
 #include <jansson.h>
 
-/* What a growth asks for. Texts are values of options of a submission; NULL: as the grown step has. Exactly one of nodes and ntasks is
- * above 0. */
+/* The resources that a growth asks for. Texts are values of options of a submission; NULL: as the grown step has. Exactly one of
+ * nodes and ntasks is above 0. */
 struct growth_request {
 	long nodes, ntasks, cpus_per_task; /* cpus_per_task 0: as many as the grown step has */
 	const char *within, *time, *mem, *gres, *nodelist, *exclude, *constraint;

@@ -24,7 +24,7 @@ struct many_run {
 	struct run_output out, err;
 };
 
-/* What differs between lines and steps of a file. */
+/* Functions that differ between lines and steps of a file. */
 struct many_kind {
 	const char *noun; /* "line" */
 	/* Start what may start, by many_start(). Sets *fd to a descriptor whose bytes may let more start, -1: none. Returns whether more
