@@ -142,7 +142,6 @@ flood() {
 }
 
 @test "a flood of notifications that somebody keeps in the queue: ended before the queue is a tenth full" {
-	# A hundredth is reached soon on a machine of any speed.
 	rota admin setting change notify_queue_percent --value=1
 	watch=$BATS_TEST_TMPDIR/usage
 	(while [ -e "$ATTACK" ]; do superuser 'select pg_notification_queue_usage()' >>"$watch"; done) 3>&- &
@@ -151,7 +150,11 @@ flood() {
 	for _ in 1 2 3; do
 		again flood
 	done
-	eventually ended_for "queue that was full beyond setting notify_queue_percent"
+	# How soon a hundredth is reached depends on the machine; the rest does not.
+	is_ended() { ended_for "queue that was full beyond setting notify_queue_percent"; }
+	is_filled() { awk '$1 >= 0.01 { full = 1 } END { exit !full }' "$watch" || is_ended; }
+	eventually is_filled || eventually is_filled || eventually is_filled
+	eventually is_ended
 	others_work
 	call_off
 	wait "$watcher"
