@@ -16,22 +16,18 @@
 #include <unistd.h>
 
 #include "lib/log.h"
+#include "lib/proc_file.h"
 
 enum { NICE_LOWEST = 19 }; /* nice value of autogroups, which have no idle class */
 
 static int process_parent(int pid)
 {
-	char path[32];
+	char text[512];
 	int parent = 0;
 
-	snprintf(path, sizeof path, "/proc/%d/stat", pid);
-	FILE *file = fopen(path, "re");
-	if (!file)
-		return 0;
-	if (fscanf(file, "%*d (%*[^)]) %*c %d", &parent) != 1)
-		parent = 0;
-	fclose(file);
-	return parent;
+	proc_file_read(pid, "stat", text, sizeof text);
+	const char *fields = proc_file_stat(text);
+	return fields && sscanf(fields, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
 /* Linux may share CPUs between sessions first (autogroup), and each backend is a session of its own, so its session is

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "lib/err.h"
+#include "lib/proc_file.h"
 
 void figures_set_unknown(struct figures *f)
 {
@@ -56,24 +57,10 @@ static char *read_file(const char *mount, const char *group, const char *name)
 	return text;
 }
 
-/* Returns the number after a word at the beginning of a line, or -1 if there is none. */
-static int64_t find_number(const char *text, const char *word)
-{
-	size_t length = strlen(word);
-	for (const char *at = text; at && *at; at = (at = strchr(at, '\n')) ? at + 1 : NULL) {
-		const char *number = at + length;
-		if (strncmp(at, word, length) != 0)
-			continue;
-		number += strspn(number, " \t");
-		return isdigit((unsigned char)*number) ? strtoll(number, NULL, 10) : -1;
-	}
-	return -1;
-}
-
 static int64_t read_number(const char *mount, const char *group, const char *name, const char *word)
 {
 	char *text = read_file(mount, group, name);
-	int64_t number = text ? find_number(text, word) : -1;
+	int64_t number = text ? proc_file_number(text, word) : -1;
 	free(text);
 	return number;
 }
@@ -115,10 +102,10 @@ static void read_memory_v1(const struct figures_mounts *m, const char *group, st
 	char *stat = read_file(m->memory, group, "memory.stat");
 	if (!stat)
 		return;
-	f->rss_kb = kilobytes(add_known(find_number(stat, "total_rss "), find_number(stat, "total_mapped_file ")));
-	f->swap_kb = kilobytes(find_number(stat, "total_swap "));
-	f->minor_faults = find_number(stat, "total_pgfault ");
-	f->major_faults = find_number(stat, "total_pgmajfault ");
+	f->rss_kb = kilobytes(add_known(proc_file_number(stat, "total_rss "), proc_file_number(stat, "total_mapped_file ")));
+	f->swap_kb = kilobytes(proc_file_number(stat, "total_swap "));
+	f->minor_faults = proc_file_number(stat, "total_pgfault ");
+	f->major_faults = proc_file_number(stat, "total_pgmajfault ");
 	free(stat);
 }
 
@@ -127,10 +114,10 @@ static void read_memory_v2(const struct figures_mounts *m, const char *group, st
 	char *stat = read_file(m->unified, group, "memory.stat");
 	if (!stat)
 		return;
-	f->rss_kb = kilobytes(add_known(find_number(stat, "anon "), find_number(stat, "file_mapped ")));
+	f->rss_kb = kilobytes(add_known(proc_file_number(stat, "anon "), proc_file_number(stat, "file_mapped ")));
 	f->swap_kb = kilobytes(read_number(m->unified, group, "memory.swap.current", ""));
-	f->minor_faults = find_number(stat, "pgfault ");
-	f->major_faults = find_number(stat, "pgmajfault ");
+	f->minor_faults = proc_file_number(stat, "pgfault ");
+	f->major_faults = proc_file_number(stat, "pgmajfault ");
 	free(stat);
 }
 
@@ -215,16 +202,15 @@ void figures_mounts_free(struct figures_mounts *m)
 	*m = (struct figures_mounts){NULL, NULL, NULL, NULL};
 }
 
-/* Parse /proc/PID/stat. A program's name is in parentheses and may have any character, so fields are counted from the last
- * parenthesis. */
+/* Parse /proc/PID/stat. */
 static bool parse_stat(const char *text, struct figures_process *p)
 {
 	long long utime, stime, cutime, cstime, minflt, majflt, cminflt, cmajflt, threads, started, rss;
 	int parent, session;
 	char state;
-	const char *end = strrchr(text, ')');
-	if (!end ||
-	    sscanf(end + 1, " %c %d %*d %d %*d %*d %*u %lld %lld %lld %lld %lld %lld %lld %lld %*d %*d %lld %*d %lld %*u %lld",
+	const char *fields = proc_file_stat(text);
+	if (!fields ||
+	    sscanf(fields, " %c %d %*d %d %*d %*d %*u %lld %lld %lld %lld %lld %lld %lld %lld %*d %*d %lld %*d %lld %*u %lld",
 		   &state, &parent, &session, &minflt, &cminflt, &majflt, &cmajflt, &utime, &stime, &cutime, &cstime, &threads,
 		   &started, &rss) != 14 ||
 	    strchr("ZX", state))
@@ -315,13 +301,13 @@ void figures_add(struct figures *f, const struct figures_process *p, const char 
 	char *io = read_file(proc, pid, "io"), *status = read_file(proc, pid, "status");
 	f->cpu_usec = add_known(f->cpu_usec, p->cpu_usec);
 	f->rss_kb = add_known(f->rss_kb, p->rss_kb);
-	f->swap_kb = add_known(f->swap_kb, status ? find_number(status, "VmSwap:") : -1);
+	f->swap_kb = add_known(f->swap_kb, status ? proc_file_number(status, "VmSwap:") : -1);
 	f->minor_faults = add_known(f->minor_faults, p->minor_faults);
 	f->major_faults = add_known(f->major_faults, p->major_faults);
-	f->rchar = add_known(f->rchar, io ? find_number(io, "rchar:") : -1);
-	f->wchar = add_known(f->wchar, io ? find_number(io, "wchar:") : -1);
-	f->read_bytes = add_known(f->read_bytes, io ? find_number(io, "read_bytes:") : -1);
-	f->write_bytes = add_known(f->write_bytes, io ? find_number(io, "write_bytes:") : -1);
+	f->rchar = add_known(f->rchar, io ? proc_file_number(io, "rchar:") : -1);
+	f->wchar = add_known(f->wchar, io ? proc_file_number(io, "wchar:") : -1);
+	f->read_bytes = add_known(f->read_bytes, io ? proc_file_number(io, "read_bytes:") : -1);
+	f->write_bytes = add_known(f->write_bytes, io ? proc_file_number(io, "write_bytes:") : -1);
 	f->processes++;
 	f->threads += p->threads;
 	free(status);

@@ -5,28 +5,23 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/err.h"
+#include "lib/proc_file.h"
 
 enum { PROCESSES_MOST = 65536 };
 
 pid_t process_tree_parent(pid_t pid)
 {
-	char path[64], text[512], state = 'Z';
+	char text[512], state = 'Z';
 	int parent = 0;
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-	if (fd >= 0)
-		close(fd);
-	text[size > 0 ? size : 0] = '\0';
-	char *after = strrchr(text, ')'); /* the name may have spaces and brackets */
-	return after && sscanf(after + 1, " %c %d", &state, &parent) == 2 && state != 'Z' && state != 'X' ? parent : 0;
+	proc_file_read(pid, "stat", text, sizeof text);
+	const char *fields = proc_file_stat(text);
+	return fields && sscanf(fields, " %c %d", &state, &parent) == 2 && state != 'Z' && state != 'X' ? parent : 0;
 }
 
 struct process_item *process_tree_read(int *count)

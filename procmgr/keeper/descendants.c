@@ -7,15 +7,14 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <unistd.h>
 
 #include "lib/err.h"
+#include "lib/proc_file.h"
 #include "procmgr/keeper/handles.h"
 
 enum { ROUNDS = 10 };
@@ -30,30 +29,25 @@ struct process_list {
 	int count, capacity;
 };
 
-/* Read a number in kB from the text of /proc/PID/status. `name` begins with a newline. Returns 0 if the line is missing, as for a
- * kernel thread. */
-static int64_t kilobytes(const char *status, const char *name)
+/* Read a number in kB from the text of /proc/PID/status. Returns 0 if the line is missing, as for a kernel thread. */
+static int64_t kilobytes(const char *status, const char *word)
 {
-	const char *at = strstr(status, name);
-	return at ? strtoll(at + strlen(name), NULL, 10) : 0;
+	int64_t kb = proc_file_number(status, word);
+	return kb < 0 ? 0 : kb;
 }
 
-static bool read_process(const char *pid, struct descendants_process *p)
+static bool read_process(pid_t pid, struct descendants_process *p)
 {
-	char path[64], text[8192];
-	snprintf(path, sizeof path, "/proc/%.20s/status", pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-	if (fd >= 0)
-		close(fd);
-	text[size > 0 ? size : 0] = '\0';
-	const char *state = strstr(text, "\nState:\t"), *parent = strstr(text, "\nPPid:\t"), *uid = strstr(text, "\nUid:\t");
-	if (!state || !parent || !uid || strchr("ZX", state[8]))
+	char text[8192];
+	proc_file_read(pid, "status", text, sizeof text);
+	const char *state = proc_file_field(text, "State:"), *uid = proc_file_field(text, "Uid:");
+	int64_t parent = proc_file_number(text, "PPid:");
+	if (!state || parent < 0 || !uid || strchr("ZX", *state))
 		return false;
-	p->pid = (pid_t)atol(pid);
-	p->parent = (pid_t)atol(parent + 7);
-	p->uid = (uid_t)strtoul(uid + 6, NULL, 10);
-	p->resident_kb = kilobytes(uid, "\nRssAnon:") + kilobytes(uid, "\nRssShmem:");
+	p->pid = pid;
+	p->parent = (pid_t)parent;
+	p->uid = (uid_t)strtoul(uid, NULL, 10);
+	p->resident_kb = kilobytes(uid, "RssAnon:") + kilobytes(uid, "RssShmem:");
 	return true;
 }
 
@@ -62,7 +56,7 @@ static void read_processes(struct process_list *all, descendants_root *root, voi
 	DIR *dir = opendir("/proc");
 	for (struct dirent *name; dir && (name = readdir(dir));) {
 		struct listed_process e;
-		if (!isdigit((unsigned char)*name->d_name) || !read_process(name->d_name, &e.process) ||
+		if (!isdigit((unsigned char)*name->d_name) || !read_process((pid_t)atol(name->d_name), &e.process) ||
 		    e.process.pid == getpid())
 			continue;
 		e.chosen = root(&e.process, arg);
@@ -117,10 +111,8 @@ struct signalled {
 static bool is_descendant(pid_t pid, descendants_root *root, void *arg)
 {
 	struct descendants_process p = {.parent = pid};
-	char number[16];
 	while (p.parent > 1 && p.parent != getpid()) {
-		snprintf(number, sizeof number, "%ld", (long)p.parent);
-		if (!read_process(number, &p))
+		if (!read_process(p.parent, &p))
 			return false;
 		if (root(&p, arg))
 			return true;

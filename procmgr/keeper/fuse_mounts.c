@@ -23,6 +23,7 @@
 
 #include "lib/err.h"
 #include "lib/log.h"
+#include "lib/proc_file.h"
 
 static const char connections[] = "/sys/fs/fuse/connections", table_path[] = "/proc/self/mountinfo";
 
@@ -53,13 +54,8 @@ static long access_file(int folder, const char *connection, const char *name, bo
 
 bool fuse_mounts_hold(pid_t thread)
 {
-	char path[32], function[64];
-	snprintf(path, sizeof path, "/proc/%ld/wchan", (long)thread);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd < 0 ? -1 : read(fd, function, sizeof function - 1);
-	if (fd >= 0)
-		close(fd);
-	function[size > 0 ? size : 0] = '\0';
+	char function[64];
+	proc_file_read(thread, "wchan", function, sizeof function);
 	return strcmp(function, "request_wait_answer") == 0 || strstr(function, "fuse");
 }
 

@@ -3,12 +3,11 @@
  * Called by: cgroups_signal.c and descendants.c, for a signal that asks and is not to end a process. */
 #include "procmgr/keeper/handles.h"
 
-#include <fcntl.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "lib/proc_file.h"
 
 /* Does a status of a process begin with the name of a program that serves a step? */
 static bool serves_step(const char *text)
@@ -22,14 +21,9 @@ static bool serves_step(const char *text)
 
 bool handles_signal(pid_t pid, int signal)
 {
-	char path[64], text[8192];
-	snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-	if (fd >= 0)
-		close(fd);
-	text[size > 0 ? size : 0] = '\0';
-	const char *caught = strstr(text, "\nSigCgt:\t");
-	uint64_t mask = caught ? strtoull(caught + 9, NULL, 16) : 0;
+	char text[8192];
+	proc_file_read(pid, "status", text, sizeof text);
+	const char *caught = proc_file_field(text, "SigCgt:");
+	uint64_t mask = caught ? strtoull(caught, NULL, 16) : 0;
 	return signal >= 1 && signal <= 64 && !serves_step(text) && (mask >> (signal - 1) & 1);
 }

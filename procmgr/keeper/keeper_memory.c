@@ -7,13 +7,11 @@
  *   shows when the exact sum is needed: when it could be a new peak. A step is killed only for an exact sum.
  * - A keeper spends at most a hundredth of a CPU on measuring where it enforces a limit, and a thousandth elsewhere, however many
  *   processes the machine has. */
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/proc_file.h"
 #include "procmgr/keeper/descendants.h"
 #include "procmgr/keeper/keeper_parts.h"
 
@@ -62,18 +60,10 @@ static void add_resident(const struct descendants_process *p, void *sum)
 /* Add a process's share of resident memory. A process that ends meanwhile, or cannot be read, counts as 0. */
 static void add_share(const struct descendants_process *p, void *sum)
 {
-	static const char *const names[] = {"\nPss_Anon:", "\nPss_Shmem:"};
-	char path[64], text[4096];
-	snprintf(path, sizeof path, "/proc/%ld/smaps_rollup", (long)p->pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-	if (fd >= 0)
-		close(fd);
-	text[size > 0 ? size : 0] = '\0';
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		const char *at = strstr(text, names[i]);
-		*(int64_t *)sum += at ? strtoll(at + strlen(names[i]), NULL, 10) : 0;
-	}
+	char text[4096];
+	proc_file_read(p->pid, "smaps_rollup", text, sizeof text);
+	int64_t anonymous_kb = proc_file_number(text, "Pss_Anon:"), shared_kb = proc_file_number(text, "Pss_Shmem:");
+	*(int64_t *)sum += (anonymous_kb > 0 ? anonymous_kb : 0) + (shared_kb > 0 ? shared_kb : 0);
 }
 
 static int64_t sum_kb(const struct keeper *k, void (*add)(const struct descendants_process *p, void *sum))

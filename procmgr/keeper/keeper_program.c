@@ -4,7 +4,6 @@
  * Invariants:
  * - The process of such a task is the first of a PID namespace (criu_init.c). Signals from outside do nothing to it, and it cannot end by one.
  * - A signal goes to the process that was checked, or to none: a pidfd is opened before the check. */
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,43 +11,29 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
+#include "lib/proc_file.h"
 #include "procmgr/checkpoint/criu_init.h"
 #include "procmgr/keeper/handles.h"
 #include "procmgr/keeper/keeper_parts.h"
 
 enum { TEXT_SIZE = 8192 };
 
-/* Read a file of /proc/PID. Returns false if there is none. */
-static bool read_file(pid_t pid, const char *name, char text[TEXT_SIZE])
-{
-	char path[96];
-	snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd < 0 ? -1 : read(fd, text, TEXT_SIZE - 1);
-	if (fd >= 0)
-		close(fd);
-	text[size > 0 ? size : 0] = '\0';
-	return size > 0;
-}
-
 /* Is it a child of `parent`, with the program's number in the namespace? */
 static bool process_is_program(pid_t pid, pid_t parent)
 {
 	char text[TEXT_SIZE];
-	if (!read_file(pid, "status", text))
-		return false;
-	const char *above = strstr(text, "\nPPid:\t"), *inside = strstr(text, "\nNSpid:\t"),
-		   *end = inside ? strchr(inside + 1, '\n') : NULL;
+	proc_file_read(pid, "status", text, sizeof text);
+	const char *inside = proc_file_field(text, "NSpid:"), *end = inside ? strchr(inside, '\n') : NULL;
 	while (end && end > inside && end[-1] != '\t')
 		end--;
-	return above && atol(above + 7) == parent && end && atol(end) == CRIU_INIT_PROGRAM;
+	return proc_file_number(text, "PPid:") == parent && end && atol(end) == CRIU_INIT_PROGRAM;
 }
 
 pid_t keeper_program_pid(const struct keeper_task *t)
 {
 	char name[64], text[TEXT_SIZE], *rest = NULL;
 	snprintf(name, sizeof name, "task/%ld/children", (long)t->pid);
-	if (t->pid <= 0 || !t->may_restore || !read_file(t->pid, name, text))
+	if (t->pid <= 0 || !t->may_restore || !proc_file_read(t->pid, name, text, sizeof text))
 		return t->pid;
 	for (char *child = strtok_r(text, " ", &rest); child; child = strtok_r(NULL, " ", &rest))
 		if (process_is_program((pid_t)atol(child), t->pid))
@@ -72,7 +57,8 @@ int keeper_program_end(const struct keeper_task *t)
 {
 	char text[TEXT_SIZE];
 	static const char before[] = CRIU_INIT_SIGNALLED;
-	if (!t->may_restore || !read_file(t->pid, "comm", text) || strncmp(text, before, sizeof before - 1) != 0)
+	if (!t->may_restore || !proc_file_read(t->pid, "comm", text, sizeof text) ||
+	    strncmp(text, before, sizeof before - 1) != 0)
 		return 0;
 	int signal = atoi(text + sizeof before - 1);
 	return signal > 0 && signal < NSIG ? signal : 0;

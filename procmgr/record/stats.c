@@ -7,18 +7,12 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int64_t find_number(const char *text, const char *word)
-{
-	const char *at = strstr(text, word);
-	return at ? strtoll(at + strlen(word), NULL, 10) : -1;
-}
+#include "lib/proc_file.h"
 
 int stats_open(pid_t pid)
 {
@@ -34,10 +28,10 @@ static void read_counts(int counts, struct stats *stats)
 	if (counts >= 0)
 		close(counts);
 	text[size > 0 ? size : 0] = '\0';
-	stats->rchar = find_number(text, "rchar: ");
-	stats->wchar = find_number(text, "wchar: ");
-	stats->read_bytes = find_number(text, "\nread_bytes: ");
-	stats->write_bytes = find_number(text, "\nwrite_bytes: ");
+	stats->rchar = proc_file_number(text, "rchar:");
+	stats->wchar = proc_file_number(text, "wchar:");
+	stats->read_bytes = proc_file_number(text, "read_bytes:");
+	stats->write_bytes = proc_file_number(text, "write_bytes:");
 }
 
 static int64_t to_usec(struct timeval t)
@@ -109,16 +103,10 @@ int64_t stats_start_time(pid_t pid)
 {
 	char text[1024];
 	long long started = -1;
-	snprintf(text, sizeof text, "/proc/%ld/stat", (long)pid);
-	int fd = open(text, O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-	if (fd >= 0)
-		close(fd);
-	text[size > 0 ? size : 0] = '\0';
-	/* The second field is the name in parentheses, which may have any character. */
-	const char *after = strrchr(text, ')');
-	if (after)
-		sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %lld", &started);
+	proc_file_read(pid, "stat", text, sizeof text);
+	const char *fields = proc_file_stat(text);
+	if (fields)
+		sscanf(fields, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %lld", &started);
 	return started;
 }
 

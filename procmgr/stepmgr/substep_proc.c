@@ -6,27 +6,25 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/err.h"
+#include "lib/proc_file.h"
 
 /* Read fields 4, 6, 14 to 17 and 24 of /proc/PID/stat (proc(5)). */
 static bool parse_stat(const char *text, struct substep_proc *p)
 {
 	static int64_t tick_usec, page_kb;
-	/* The second field is the name in parentheses, which may have any character. */
-	const char *after = strrchr(text, ')');
+	const char *fields = proc_file_stat(text);
 	long long user, system, child_user, child_system, pages;
 	int parent, session;
-	if (!after ||
-	    sscanf(after + 1, " %*c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %lld %lld %lld %lld %*d %*d %*d %*d %*u %*u %lld",
-		   &parent, &session, &user, &system, &child_user, &child_system, &pages) != 7)
+	if (!fields ||
+	    sscanf(fields, " %*c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %lld %lld %lld %lld %*d %*d %*d %*d %*u %*u %lld", &parent,
+		   &session, &user, &system, &child_user, &child_system, &pages) != 7)
 		return false;
 	if (tick_usec == 0) {
 		tick_usec = 1000000 / sysconf(_SC_CLK_TCK);
@@ -42,18 +40,11 @@ static bool parse_stat(const char *text, struct substep_proc *p)
 /* Read a process of the user `uid`. */
 static bool proc_read(int folder, const char *name, uid_t uid, struct substep_proc *p)
 {
-	char path[32], text[1024];
+	char text[1024];
 	struct stat st;
-	snprintf(path, sizeof path, "%.20s/stat", name);
-	if (fstatat(folder, name, &st, 0) < 0 || st.st_uid != uid)
-		return false;
-	int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-	if (fd >= 0)
-		close(fd);
-	text[size > 0 ? size : 0] = '\0';
 	p->pid = (pid_t)strtol(name, NULL, 10);
-	return parse_stat(text, p);
+	return fstatat(folder, name, &st, 0) == 0 && st.st_uid == uid && proc_file_read(p->pid, "stat", text, sizeof text) &&
+	       parse_stat(text, p);
 }
 
 static int compare_pids(const void *a, const void *b)

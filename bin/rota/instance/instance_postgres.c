@@ -14,19 +14,7 @@
 #include <unistd.h>
 
 #include "bin/rota/instance/instance.h"
-
-/* Read the first bytes of /proc/PID/FILE to `text`; "" if the file cannot be read. */
-static void proc_read(pid_t pid, const char *file, char *text, size_t size)
-{
-	char *path = xasprintf("/proc/%d/%s", (int)pid, file);
-	FILE *in = fopen(path, "re");
-	size_t got = in ? fread(text, 1, size - 1, in) : 0;
-
-	text[got] = '\0';
-	if (in)
-		fclose(in);
-	free(path);
-}
+#include "lib/proc_file.h"
 
 bool instance_postgres_is(const struct instance *in, pid_t pid)
 {
@@ -35,7 +23,7 @@ bool instance_postgres_is(const struct instance *in, pid_t pid)
 	bool is = !stat(data, &ours) && !stat(cwd, &its) && ours.st_ino == its.st_ino && ours.st_dev == its.st_dev;
 
 	if (is) { /* a shell may have the working directory pg/data too */
-		proc_read(pid, "comm", name, sizeof(name));
+		proc_file_read(pid, "comm", name, sizeof(name));
 		is = !strcmp(name, "postgres\n");
 	}
 	free(cwd);
@@ -48,7 +36,7 @@ static bool postgres_is_child(pid_t pid)
 {
 	char command[32];
 
-	proc_read(pid, "cmdline", command, sizeof(command));
+	proc_file_read(pid, "cmdline", command, sizeof(command));
 	return !strncmp(command, "postgres: ", strlen("postgres: "));
 }
 
