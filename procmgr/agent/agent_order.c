@@ -5,8 +5,8 @@
  * - Orders of one attempt go to the launcher in the order of their ids. Control messages go one at a time. One is done when the
  *   launcher answers that the keeper has it or that there is no keeper. Until then the database keeps the order.
  * - A launch request is sent once, while the node's lease is valid, when script, environment and credentials are in the cache.
- * - No more pre-dispatched elements start than their concurrency limit allows, and a step that was sent ahead starts when the
- *   attempt that it waits for has completed. What is late, or cancelled or withdrawn before it starts, the launcher refuses. */
+ * - agent_order_launch.c decides for which attempts a launch request is sent. The launcher refuses an attempt that is not to start
+ *   any more, so the journal answers each one. */
 #include "procmgr/agent/agent_order.h"
 
 #include <stdlib.h>
@@ -20,11 +20,11 @@
 #include "procmgr/agent/agent_lease.h"
 #include "procmgr/agent/agent_node.h"
 #include "procmgr/agent/agent_order_fetch.h"
+#include "procmgr/agent/agent_order_launch.h"
 #include "procmgr/agent/agent_order_list.h"
 #include "procmgr/agent/agent_order_message.h"
-#include "procmgr/record/attempt_set.h"
 
-enum { ANSWER_USEC = 30 * 1000000, DONE_USEC = 20000, PREDISPATCH_USEC = 10 * 1000000, ANSWERED_S = 60 };
+enum { ANSWER_USEC = 30 * 1000000, DONE_USEC = 20000 };
 
 struct agent_orders {
 	const struct agent_context *context;
@@ -34,10 +34,7 @@ struct agent_orders {
 	struct agent_order_fetch *fetch;
 	bool has_queued;		  /* an order waits for an earlier order of the same attempt */
 	int64_t newest_job, newest_order; /* highest numbers of the orders that were read */
-	int waiting_count;		  /* pre-dispatched elements that wait for free CPUs */
-	struct attempt_set
-		*answered; /* attempts whose launch request the journal answered lately, before all of its order was sent */
-	struct agent_predispatch *predispatch;
+	struct agent_order_launches *launches;
 	struct agent_blobs *blobs;
 	struct agent_credentials *credentials;
 };
@@ -56,62 +53,6 @@ static void set_done(struct agent_orders *os, struct agent_order *o)
 	os->watcher->done(DONE_USEC, os->watcher->arg);
 }
 
-static void set_sent(struct agent_order *o)
-{
-	o->state = AGENT_ORDER_SENT;
-	o->sent_at = clock_boot_us();
-}
-
-static void set_answered(struct agent_order *o, struct agent_start *start)
-{
-	o->unanswered -= !start->answered;
-	start->answered = true;
-}
-
-/* Mark the attempts of a launch request that the journal has already answered. */
-static void recall_answers(const struct agent_orders *os, struct agent_order *o)
-{
-	for (int i = 0; i < o->start_count; i++) {
-		struct record_key key = agent_order_key(o, &o->starts[i]);
-		if (attempt_set_has(os->answered, &key))
-			set_answered(o, &o->starts[i]);
-	}
-}
-
-/* Mark the attempts of a launch request that need not be sent: they are answered, or were sent before the request was listed again. */
-static void recall_sent(const struct agent_orders *os, struct agent_order *o)
-{
-	recall_answers(os, o);
-	for (int i = 0; i < o->start_count; i++) {
-		struct record_key key = agent_order_key(o, &o->starts[i]);
-		o->starts[i].sent |= o->starts[i].answered || agent_predispatch_runs(os->predispatch, &key);
-	}
-}
-
-/* Let the launcher refuse the elements of a launch request that an order names and that have not been sent. */
-static void withdraw_from(struct agent_orders *os, struct agent_order *launch, const struct agent_order *o)
-{
-	struct agent_start *back = xmalloc((unsigned long)launch->start_count * sizeof *back);
-	int left;
-	recall_sent(os, launch);
-	int count = agent_order_take_unsent(launch, o, back, &left);
-	agent_order_send(os->context->launcher, launch, back, count, true);
-	free(back);
-	if (left == 0)
-		set_sent(launch);
-}
-
-/* Give back the elements that an order names and that have not started. Launch requests have lower ids, so theirs are in the list. */
-static void withdraw_elements(struct agent_orders *os, struct agent_order *o)
-{
-	for (int i = 0; i < os->list.count; i++) {
-		struct agent_order *launch = &os->list.item[i];
-		if (launch->state == AGENT_ORDER_WAITING && agent_order_is_held(launch) && launch->key.job_id == o->key.job_id)
-			withdraw_from(os, launch, o);
-	}
-	set_done(os, o);
-}
-
 /* Add the orders of a row. Returns the number of new orders. */
 static int add_row(struct agent_orders *os, const PGresult *result, int row)
 {
@@ -124,9 +65,11 @@ static int add_row(struct agent_orders *os, const PGresult *result, int row)
 	agent_order_read(os->context, o, result, row);
 	agent_credential_take(os->credentials, o);
 	note_newest(os, o);
-	agent_predispatch_adopt(os->predispatch, &o->array);
-	if (!o->is_launch && strcmp(o->kind, "withdraw") == 0)
-		withdraw_elements(os, o);
+	agent_order_launch_adopt(os->launches, o);
+	if (!o->is_launch && strcmp(o->kind, "withdraw") == 0) {
+		agent_order_launch_withdraw(os->launches, o);
+		set_done(os, o);
+	}
 	return o->id_count;
 }
 
@@ -156,13 +99,6 @@ void agent_order_ask(struct agent_orders *os)
 	agent_order_fetch_ask(os->fetch);
 }
 
-/* Let the launcher refuse a pre-dispatched element that was cancelled before it started. */
-static void cancel_start(struct agent_orders *os, const struct agent_order *launch, struct agent_start *start)
-{
-	agent_order_send(os->context->launcher, launch, start, 1, true);
-	start->sent = true;
-}
-
 /* Is an earlier order of the attempt open? A launch request is open until it is sent, a control message until it is answered. */
 static bool is_open_before(struct agent_orders *os, const struct agent_order *before, const struct record_key *key,
 			   const char *kind)
@@ -170,7 +106,7 @@ static bool is_open_before(struct agent_orders *os, const struct agent_order *be
 	bool open = before->state == AGENT_ORDER_WAITING || (before->state == AGENT_ORDER_SENT && !before->is_launch);
 	struct agent_start *start = open ? agent_order_find_start(before, key) : NULL;
 	if (start && agent_order_is_held(before) && !start->sent && (strcmp(kind, "kill") == 0 || strcmp(kind, "end") == 0))
-		cancel_start(os, before, start);
+		agent_order_launch_cancel(os->launches, before, start);
 	return start && !start->sent;
 }
 
@@ -188,81 +124,6 @@ static bool has_to_wait(struct agent_orders *os, int at)
 	return false;
 }
 
-/* Note that an element starts with CPUs of its own. Later orders of pre-dispatched elements count it already. */
-static void raise_limits(struct agent_orders *os, const struct agent_order *starting, const struct record_key *key)
-{
-	for (int i = 0; &os->list.item[i] != starting; i++)
-		if (os->list.item[i].array.last > 0)
-			agent_predispatch_raise(&os->list.item[i].array, key);
-}
-
-/* Has a launch request waited for so long that its pre-dispatched elements are given back? */
-static bool is_late(const struct agent_order *o)
-{
-	return clock_boot_us() - o->received_at > PREDISPATCH_USEC + o->hold_s * 1000000LL;
-}
-
-/* Send a launch request for all of its attempts, or for as many pre-dispatched elements as may start now. */
-static void send_launch(struct agent_orders *os, struct agent_order *o)
-{
-	struct agent_start *ready = xmalloc((unsigned long)o->start_count * sizeof *ready);
-	bool predispatched = o->array.last > 0, late = predispatched && is_late(o);
-	bool limited = predispatched && !late;
-	int count = 0, left = 0, slots = limited ? agent_predispatch_free_slots(os->predispatch, &o->array) : o->start_count;
-	for (int i = 0; i < o->start_count; i++) {
-		struct record_key key = agent_order_key(o, &o->starts[i]);
-		/* Once a launch request is late, an attempt that was sent but not answered has been accepted, or never will
-		 * be. */
-		o->starts[i].sent |= o->starts[i].answered || (limited && agent_predispatch_runs(os->predispatch, &key));
-		if (o->starts[i].sent)
-			continue;
-		if (count == slots) {
-			left++;
-			continue;
-		}
-		if (!predispatched && !agent_predispatch_runs(os->predispatch, &key))
-			raise_limits(os, o, &key);
-		if (!late)
-			agent_predispatch_start(os->predispatch, &key);
-		o->starts[i].sent = true;
-		ready[count++] = o->starts[i];
-	}
-	agent_order_send(os->context->launcher, o, ready, count, late);
-	free(ready);
-	os->waiting_count += left;
-	if (left == 0)
-		set_sent(o);
-}
-
-/* Is the launch request of an attempt in the list, and not sent yet? */
-static bool is_unsent(const struct agent_orders *os, const struct record_key *key)
-{
-	for (int i = 0; i < os->list.count; i++) {
-		const struct agent_order *o = &os->list.item[i];
-		bool waits = o->is_launch && o->state == AGENT_ORDER_WAITING;
-		const struct agent_start *start = waits ? agent_order_find_start(o, key) : NULL;
-		if (start && !start->sent)
-			return true;
-	}
-	return false;
-}
-
-/* Send the launch request of a step that was sent ahead, when the attempt that it waits for has completed. Let the launcher refuse it
- * if that attempt has left the node otherwise, or is unknown. */
-static void send_step(struct agent_orders *os, struct agent_order *o)
-{
-	struct record_key key = agent_order_key(o, &o->starts[0]);
-	if (agent_predispatch_has_completed(os->predispatch, &o->after) || agent_predispatch_runs(os->predispatch, &key)) {
-		o->after.attempt = 0;
-		send_launch(os, o);
-	} else if (!is_late(o) && (agent_predispatch_runs(os->predispatch, &o->after) || is_unsent(os, &o->after))) {
-		os->waiting_count++;
-	} else {
-		cancel_start(os, o, &o->starts[0]);
-		set_sent(o);
-	}
-}
-
 static void poll_control(struct agent_orders *os, int at)
 {
 	struct agent_order *o = &os->list.item[at];
@@ -272,7 +133,7 @@ static void poll_control(struct agent_orders *os, int at)
 			set_done(os, o);
 		return;
 	}
-	set_sent(o);
+	agent_order_set_sent(o);
 	o->unanswered = agent_order_send(os->context->launcher, o, o->starts, o->start_count, false);
 	if (o->unanswered == 0) /* the control message is invalid and can never be sent */
 		set_done(os, o);
@@ -282,16 +143,14 @@ static void poll_launch(struct agent_orders *os, struct agent_order *o, struct a
 {
 	bool has_script = !*o->script || agent_cache_has(o->script);
 	bool has_environment = !*o->environment || agent_cache_has(o->environment);
-	recall_answers(os, o);
+	agent_order_launch_recall(os->launches, o);
 	if (o->unanswered == 0) {
 		set_done(os, o);
 	} else if (!agent_lease_is_valid(os->context->lease)) {
 		return; /* the database may have ended the attempt after the lease */
 	} else if (o->lacks || (has_script && has_environment)) {
-		if (o->after.attempt > 0)
-			send_step(os, o);
-		else if (o->lacks || agent_credential_is_ready(os->credentials, o))
-			send_launch(os, o);
+		if (o->after.attempt > 0 || o->lacks || agent_credential_is_ready(os->credentials, o))
+			agent_order_launch_send(os->launches, o);
 	} else {
 		if (!has_script)
 			agent_blob_list_add(wanted, o->script);
@@ -318,7 +177,7 @@ static void send_again(struct agent_order *o)
 void agent_order_poll(struct agent_orders *os)
 {
 	struct agent_blob_list wanted = {.count = 0};
-	os->waiting_count = 0;
+	agent_order_launch_count_anew(os->launches);
 	os->has_queued = false;
 	for (int i = 0; i < os->list.count && !os->context->stopping; i++) {
 		struct agent_order *o = &os->list.item[i];
@@ -363,30 +222,15 @@ static bool is_answer(const struct fields *record)
 
 static void take_answer(struct agent_orders *os, const struct record_key *key, bool accepted)
 {
-	int64_t now = clock_boot_us() / 1000000;
 	for (int i = 0; i < os->list.count; i++) {
 		struct agent_order *o = &os->list.item[i];
-		bool is_partly_sent = o->state == AGENT_ORDER_WAITING && o->array.last > 0;
-		struct agent_start *start =
-			o->is_launch && (o->state == AGENT_ORDER_SENT || is_partly_sent) ? agent_order_find_start(o, key) : NULL;
-		if (!start)
+		if (!agent_order_launch_answer(os->launches, o, key))
 			continue;
-		set_answered(o, start);
-		if (is_partly_sent) /* the order may be dropped before it is sent for all attempts, and then be listed again */
-			attempt_set_add(os->answered, key, now + ANSWERED_S + o->hold_s, now);
 		if (o->sample_s > 0 && accepted)
 			os->watcher->accepted(o, key, os->watcher->arg);
 		if (o->unanswered == 0)
 			o->state = AGENT_ORDER_DONE;
 	}
-}
-
-static void count_record(struct agent_orders *os, const struct record_key *key, const struct fields *record)
-{
-	if (!agent_predispatch_record(os->predispatch, key, record))
-		return;
-	for (int i = 0; i < os->list.count; i++)
-		agent_predispatch_lower(&os->list.item[i].array, key);
 }
 
 void agent_order_record(struct agent_orders *os, const struct fields *record)
@@ -398,7 +242,7 @@ void agent_order_record(struct agent_orders *os, const struct fields *record)
 	agent_credential_record(os->credentials, &key, record);
 	if (is_answer(record))
 		take_answer(os, &key, strcmp(fields_get(record, "kind"), "used") == 0);
-	count_record(os, &key, record);
+	agent_order_launch_record(os->launches, &key, record);
 }
 
 void agent_order_recall(struct agent_orders *os, const struct fields *record)
@@ -406,7 +250,7 @@ void agent_order_recall(struct agent_orders *os, const struct fields *record)
 	struct record_key key;
 	struct err e;
 	if (record_key_read(record, &key, &e))
-		count_record(os, &key, record);
+		agent_order_launch_record(os->launches, &key, record);
 }
 
 /* Let the next tick send the control message again, before any other order of the same attempt. */
@@ -487,7 +331,7 @@ bool agent_order_has_all(const struct agent_orders *os)
 
 int agent_order_waiting_count(const struct agent_orders *os)
 {
-	return os->waiting_count;
+	return agent_order_launch_waiting_count(os->launches);
 }
 
 struct agent_orders *agent_order_new(const struct agent_context *c, const struct agent_order_watcher *watcher)
@@ -497,8 +341,7 @@ struct agent_orders *agent_order_new(const struct agent_context *c, const struct
 	os->watcher = watcher;
 	os->reader = (struct agent_order_reader){list_known, take_rows, handle_received, os};
 	os->fetch = agent_order_fetch_new(c, &os->reader);
-	os->answered = attempt_set_new();
-	os->predispatch = agent_predispatch_new(c->conf->launcher_virtual > 0);
+	os->launches = agent_order_launch_new(c, &os->list);
 	os->blobs = agent_blob_new(c, handle_fetched, os);
 	os->credentials = agent_credential_new(c, handle_credentials, os);
 	return os;
@@ -510,8 +353,7 @@ void agent_order_free(struct agent_orders *os)
 		return;
 	agent_order_fetch_free(os->fetch);
 	agent_order_list_clear(&os->list);
-	attempt_set_free(os->answered);
-	agent_predispatch_free(os->predispatch);
+	agent_order_launch_free(os->launches);
 	agent_blob_free(os->blobs);
 	agent_credential_free(os->credentials);
 	free(os);

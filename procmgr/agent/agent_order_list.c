@@ -1,6 +1,6 @@
 /* agent_order_list.c - the list of orders that this node has not finished.
  *
- * Called by: agent_order.c.
+ * Called by: agent_order.c, agent_order_launch.c.
  * Invariants:
  * - Orders are sorted by id, and each is in the list once.
  * - An order stays until the database has acknowledged its report, or until agent_order_list_remove() removes it. */

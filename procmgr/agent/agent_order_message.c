@@ -1,6 +1,6 @@
 /* agent_order_message.c - makes messages to the launcher from an order, and sends them.
  *
- * Called by: agent_order.c.
+ * Called by: agent_order.c, agent_order_launch.c.
  * Invariants: a message names at most ATTEMPTS_MOST attempts, so it fits the launcher's buffer. */
 #include "procmgr/agent/agent_order_message.h"
 

@@ -1,6 +1,6 @@
 /* agent_order_read.c - reads an order from a row of api.node_orders.
  *
- * Called by: agent_order.c.
+ * Called by: agent_order.c, agent_order_launch.c.
  * Invariants: the attempts of an order are sorted by step and node, each once. */
 #include "procmgr/agent/agent_order_read.h"
 
@@ -175,6 +175,12 @@ void agent_order_clear(struct agent_order *o)
 	json_decref(o->boxes);
 	free(o->kind);
 	free(o->args);
+}
+
+void agent_order_set_sent(struct agent_order *o)
+{
+	o->state = AGENT_ORDER_SENT;
+	o->sent_at = clock_boot_us();
 }
 
 struct record_key agent_order_key(const struct agent_order *o, const struct agent_start *start)

@@ -53,7 +53,7 @@ struct agent_order {
 	struct agent_array array; /* the array of a pre-dispatched launch request; without a job otherwise */
 	/* Of a step that was sent ahead: the attempt on this node that has to complete before. Attempt 0: the step waits for none. */
 	struct record_key after;
-	int hold_s; /* seconds for which its elements may be held beyond PREDISPATCH_USEC */
+	int hold_s; /* seconds for which its elements may be held beyond PREDISPATCH_USEC (agent_order_launch.c) */
 	int64_t received_at;
 
 	char *body; /* text of a launch request; of an order `agent`, the key */
@@ -68,6 +68,8 @@ struct agent_order agent_order_read_ids(const PGresult *result, int row);
 /* Read the rest of an order from a row. A launch request that cannot be parsed is kept, so that the launcher refuses it. */
 void agent_order_read(const struct agent_context *c, struct agent_order *o, const PGresult *result, int row);
 void agent_order_clear(struct agent_order *o);
+
+void agent_order_set_sent(struct agent_order *o);
 
 struct record_key agent_order_key(const struct agent_order *o, const struct agent_start *start);
 /* Does the order hold work that begins later, without another order: elements of an array, or a step that was sent ahead? */
