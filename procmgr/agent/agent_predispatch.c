@@ -2,7 +2,7 @@
  *
  * Called by: agent_order_launch.c. An order of pre-dispatched elements names the steps of its array and its concurrency limit: the
  * number of elements that had CPUs when the order was committed. When an element ends, the database gives its CPUs to a
- * pre-dispatched element (sql/schedule/allocation.sql). The limit stays the same, and the agent starts the next element without
+ * pre-dispatched element (sql/schedule/predispatch.sql). The limit stays the same, and the agent starts the next element without
  * asking. An element that is started with CPUs of its own raises the limit of earlier orders.
  * Invariants:
  * - An attempt counts as running from before its launch request is sent to the launcher until its record `end` or `refused` is in

@@ -94,41 +94,6 @@ comment on function internal.report_digest(internal.report_content[]) is
 	'clock of the records; tasked_us: the first start that a record of a task has; said, closing: number of records, and of '
 	'those that may follow the end of the attempt.';
 
-create function internal.slot_boot(p_node int, p_job bigint, p_steps int[], p_began bigint[], p_ended bigint[])
-	returns timestamptz
-language plpgsql stable set search_path = live, rota, pg_temp as $$
-begin
-	return (
-		with turn as (
-			-- The number of elements that begin, less those that end, so far by the node's clock.
-			select s.request_id, x.us, x.n, sum(x.n) over (partition by s.request_id order by x.us, x.n) as begun
-			from unnest(p_steps, p_began, p_ended) v (step_id, began_us, end_us)
-			cross join lateral (select o.request_id from step o
-				where o.job_id = p_job and o.step_id = v.step_id and o.array_index is not null offset 0) s -- by key
-			cross join lateral (values (v.began_us, 1), (v.end_us, -1)) x (us, n)
-			where x.us is not null
-		), kept as (
-			select n.request_id, array_agg(a.started_at order by a.started_at) as since
-			from (select distinct t.request_id from turn t) n
-			join step_array r on r.job_id = p_job and r.step_id = n.request_id
-			cross join lateral (select o.* from allocation o
-				where o.node_id = p_node and o.ended_at is null and o.predispatched offset 0) a -- by node
-			where a.job_id = p_job and a.step_id between r.step_id + 1 and r.step_id + r.size and a.phase = 'ordered'
-				and a.started_at is not null
-			group by n.request_id
-		)
-		-- CPUs of elements that end in this report are free for the next ones. The others that begin have CPUs that were free
-		-- before, at least those that became free first.
-		select max(k.since[t.begun] - t.us * interval '1 microsecond')
-		from turn t
-		join kept k on k.request_id = t.request_id
-		where t.n > 0);
-end $$;
-comment on function internal.slot_boot(int, bigint, int[], bigint[], bigint[]) is
-	'The earliest boot_at (internal.report_digest) of pre-dispatched elements of a job on a node with which each of them finds '
-	'CPUs of its array when it starts. A report has the steps with, by the node''s clock in microseconds, when elements '
-	'that were not known to have started have started (p_began), and when attempts ended (p_ended).';
-
 create function internal.report_read(p_reported internal.report_content[]) returns internal.attempt_report[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare

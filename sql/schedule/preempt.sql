@@ -214,46 +214,6 @@ begin
 end $$;
 comment on function internal.preempt_wait(bigint, int) is 'Name and tier of a step that may start; null: it may not.';
 
-create function internal.predispatch_withdraw(p_job bigint, p_step int) returns void
-language plpgsql set search_path = live, rota, pg_temp as $$
-begin
-	-- It may have begun, and its report is on its way. Then the end of a step that must not run again is its end.
-	update step s set end_wanted = 'requeue'
-	from step_request r
-	where s.job_id = p_job and s.step_id = p_step and r.job_id = s.job_id and r.step_id = s.request_id and r.requeue;
-	perform internal.attempt_order('kill', p_job, p_step, '{"cause": "withdrawn"}');
-end $$;
-comment on function internal.predispatch_withdraw(bigint, int) is
-	'Queue a pre-dispatched element again that has not begun; if it has, it ends, and is queued again if it may be. '
-	'The caller has locked its job.';
-
--- Elements that were sent to the nodes of a victim of their array would take its CPUs. Their orders come first, so that none
--- begins when the victim ends.
-create function internal.preempt_withdraw(p_job bigint, p_step int) returns void
-language plpgsql set search_path = live, rota, pg_temp as $$
-declare
-	v_one record;
-begin
-	for v_one in
-		select distinct e.job_id, e.step_id
-		from step s
-		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and a.ended_at is null
-		cross join lateral (select o.* from allocation o
-			where o.node_id = a.node_id and o.ended_at is null and o.predispatched and o.phase = 'ordered' offset 0) o -- by node
-		join step e on e.job_id = o.job_id and e.step_id = o.step_id and e.attempt = o.attempt and e.request_id = s.request_id
-			and e.end_wanted is null
-		where s.job_id = p_job and s.step_id = p_step and o.job_id = p_job and o.step_id <> p_step
-			and not exists (select from node_order k
-				where k.node_id = o.node_id and k.kind = 'kill' and k.job_id = o.job_id and k.step_id = o.step_id
-					and k.attempt = o.attempt)
-		order by e.step_id desc
-	loop
-		perform internal.predispatch_withdraw(v_one.job_id, v_one.step_id);
-	end loop;
-end $$;
-comment on function internal.preempt_withdraw(bigint, int) is
-	'Queue again the elements of a victim''s array that were sent to its nodes and have not begun.';
-
 create function internal.preempt_kill(p_taken internal.preempt_taken[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
