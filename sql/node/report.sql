@@ -6,94 +6,10 @@
 -- - All records of one attempt on one node become one row (internal.attempt_report), and each table is written once for all rows.
 --   Of an attempt that lies in one report as a whole, prolog and run are not written as states.
 
--- Times of an attempt on a node are differences on the node's clock, which is never set. Its first report fixes boot_at, the time
--- of the database at which that clock was 0, and every later time of it is computed with the same boot_at. What nodes estimate is
--- early by up to the duration of a call, and by another time for each attempt. So boot_at is moved on by what is known: nothing
--- of an attempt comes before its order, and no pre-dispatched element starts before CPUs of its array are free.
-create function internal.report_digest(p_reported internal.report_content[])
-	returns table (node int, job bigint, step int, attempt int, seq bigint, boot_at timestamptz, first_us bigint,
-		last_us bigint, tasked_us bigint, keeper_us bigint, ready boolean, run_us bigint, session_id int, done_us bigint,
-		refused boolean, outcome text, cause text, message text, exit_code int, signal int, end_us bigint,
-		peak_mb bigint, cgroup_peak_mb bigint, cpu_usec bigint, system_usec bigint, node_uj bigint, drain text,
-		paused boolean, tasked boolean, hooked boolean, said bigint,
-		closing bigint, unexpected boolean)
-language plpgsql stable set search_path = live, rota, pg_temp as $$
-begin
-	return query
-	with record as (
-		select s.node, s.job, s.step, s.attempt, w.nr << 32 | s.nr as seq, w.boot_at,
-			least(s.at_us, s.started_us) as first_us, s.at_us as last_us,
-			case s.kind when 'task' then s.started_us end as tasked_us,
-			case s.kind when 'keeper' then s.at_us end as keeper_us, s.kind = 'ready' as ready,
-			case s.kind when 'run' then s.at_us end as run_us,
-			case s.kind when 'run' then s.session end as session_id,
-			-- done: the tasks on the node have ended; refused: they never were. Refused as too late, or
-			-- because the node cannot: nothing was run, so another order may always follow.
-			case when s.kind in ('done', 'refused') then s.at_us end as done_us, s.kind = 'refused' as refused,
-			case s.kind when 'done' then s.outcome when 'refused' then case s.retry when '1' then 'node_fail'
-			else 'fail' end end as outcome,
-			case s.kind when 'done' then s.cause
-			when 'refused' then coalesce(nullif(s.cause, ''), 'refused') end as cause,
-			nullif(case s.kind when 'done' then s.message when 'refused' then s.reason end, '') as message,
-			case s.kind when 'done' then nullif(s.exit, -1) end as exit_code,
-			case s.kind when 'done' then nullif(s.signal, 0) end as signal,
-			case s.kind when 'end' then s.at_us end as end_us,
-			case s.kind when 'end' then nullif(s.peak_mb, -1) end as peak_mb,
-			case s.kind when 'end' then nullif(s.cgroup_peak_mb, -1) end as cgroup_peak_mb,
-			case s.kind when 'end' then nullif(s.cpu_usec, -1) end as cpu_usec,
-			case s.kind when 'end' then nullif(s.system_usec, -1) end as system_usec,
-			case s.kind when 'end' then s.node_uj end as node_uj,
-			case when s.kind in ('refused', 'end') then nullif(s.drain, '') end as drain,
-			s.kind in ('suspended', 'resumed') as paused, s.kind = 'task' as tasked,
-			s.kind = 'hook' as hooked,
-			(s.kind <> 'late')::int as said, (s.kind in ('end', 'hook', 'task'))::int as closing,
-			s.kind in ('late', 'refused') as unexpected
-		from unnest(p_reported) with ordinality w (boot_at, records, coalesced, nr)
-		cross join lateral rows from (jsonb_to_recordset(w.records) as (node int, job bigint, step int,
-			attempt int, kind text, at_us bigint, started_us bigint,
-			exit int, signal int, cause text, outcome text, message text, reason text, retry text, drain text,
-			session int, peak_mb bigint, cgroup_peak_mb bigint, cpu_usec bigint, system_usec bigint, node_uj bigint))
-			with ordinality as s (node, job, step, attempt, kind, at_us, started_us,
-			exit, signal, cause, outcome, message, reason, retry, drain, session, peak_mb, cgroup_peak_mb, cpu_usec,
-			system_usec, node_uj, nr)
-		union all
-		select l.node, l.job, l.step, l.attempt, w.nr << 32 | l.nr, w.boot_at,
-			least(l.keeper_us, l.run_us, l.done_us, l.end_us), l.end_us, null,
-			l.keeper_us, coalesce(l.ready, false), l.run_us, l.session, l.done_us, false,
-			l.outcome, l.cause, nullif(l.message, ''), nullif(l.exit, -1), nullif(l.signal, 0),
-			l.end_us, nullif(l.peak_mb, -1), nullif(l.cgroup_peak_mb, -1), nullif(l.cpu_usec, -1),
-			nullif(l.system_usec, -1), l.node_uj, nullif(l.drain, ''),
-			false, l.task is not null, false,
-			2 + (l.keeper_us is not null)::int + coalesce(l.ready,
-			false)::int + (l.run_us is not null)::int + (l.task is not null)::int,
-			1 + (l.task is not null)::int, false
-		from unnest(p_reported) with ordinality w (boot_at, records, coalesced, nr)
-		cross join lateral rows from (jsonb_to_recordset(w.coalesced) as (node int, job bigint, step int,
-			attempt int, keeper_us bigint, ready boolean,
-			run_us bigint, session int, task jsonb, done_us bigint, exit int, signal int,
-			cause text, outcome text, message text,
-			end_us bigint, drain text, peak_mb bigint, cgroup_peak_mb bigint, cpu_usec bigint, system_usec bigint,
-			node_uj bigint))
-			with ordinality as l (node, job, step, attempt, keeper_us, ready, run_us, session, task, done_us,
-				exit, signal, cause, outcome, message,
-			end_us, drain, peak_mb, cgroup_peak_mb, cpu_usec, system_usec, node_uj, nr)
-	)
-	-- Coalesced records of an attempt mostly occur once. A deferred report of a process manager that is gone may have the
-	-- same ones.
-	select h.node, h.job, h.step, h.attempt, min(h.seq), max(h.boot_at), min(h.first_us), max(h.last_us), min(h.tasked_us),
-		min(h.keeper_us), bool_or(h.ready), min(h.run_us), min(h.session_id), min(h.done_us), bool_or(h.refused), min(h.outcome),
-		min(h.cause), min(h.message), max(h.exit_code), max(h.signal), min(h.end_us), max(h.peak_mb),
-		max(h.cgroup_peak_mb), max(h.cpu_usec), max(h.system_usec), max(h.node_uj), min(h.drain), bool_or(h.paused),
-		bool_or(h.tasked), bool_or(h.hooked), sum(h.said), sum(h.closing),
-		bool_or(h.unexpected)
-	from record h
-	group by h.node, h.job, h.step, h.attempt;
-end $$;
-comment on function internal.report_digest(internal.report_content[]) is
-	'Records of reports by attempt and node: what they say, one row each. first_us to last_us: the earliest and the latest '
-	'clock of the records; tasked_us: the first start that a record of a task has; said, closing: number of records, and of '
-	'those that may follow the end of the attempt.';
-
+-- Times of an attempt on a node are differences on the node's clock, which is never set. Its first report fixes boot_at, the
+-- time of the database at which that clock was 0, and all later times of the attempt are computed with the same boot_at. A
+-- node's estimate of boot_at is too early, by up to the duration of a call. So boot_at is made later where two facts demand it:
+-- no record of an attempt is from before its order, and no pre-dispatched element starts before CPUs of its array are free.
 create function internal.report_read(p_reported internal.report_content[]) returns internal.attempt_report[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
@@ -149,8 +65,8 @@ begin
 			drain => c.drain, phase => c.phase, live => c.live, open => c.open, single => c.single,
 			brief => c.single and c.end_us is not null and not c.paused, waits => c.waits, paused => c.paused,
 			tasked => c.tasked, hooked => c.hooked,
-			-- Of an attempt that is over on its node everything was reported before. Of one that is over elsewhere, records of
-			-- the prolog owner are new.
+			-- If the attempt is over on this node, all of its records were reported before. If it is over on other nodes only,
+			-- the records of ends, hooks and tasks here are new.
 			new_count => (case when c.unknown or c.gone then 0 when c.live then c.said else c.closing end)::int,
 			unexpected => c.unexpected or c.unknown or c.lost, given_back => c.given_back,
 			began_at => c.fix + c.began_us * c_us)
@@ -158,7 +74,7 @@ begin
 		order by c.seq);
 end $$;
 comment on function internal.report_read(internal.report_content[]) is
-	'Records by attempt and node, with what is known of these, and their times by the clock of the database.';
+	'One row for each attempt and node in reports, with the state of its allocation, and with times of the database''s clock.';
 
 create function internal.rejected_keep(p_rejected jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -169,37 +85,6 @@ begin
 	insert into rejected_report (at, actor, what) values (v_now, 'node', p_rejected);
 end $$;
 comment on function internal.rejected_keep(jsonb) is 'Store records that nodes have reported and that are not applied.';
-
--- A server that lacks what another one has answered may give an attempt the number of one that has ended. Whatever the node
--- recorded before it registered here is not of an attempt that was ordered afterwards. Each comparison is between times of one
--- clock.
-create function internal.report_outdated(inout p_report jsonb, inout p_coalesced jsonb)
-language plpgsql set search_path = live, rota, pg_temp as $$
-declare
-	v_us constant bigint := p_report #>> '{registered,us}';
-	v_at constant timestamptz := timestamptz 'epoch' + (p_report #>> '{registered,server_us}')::bigint * interval '1 microsecond';
-	v_outdated constant jsonb := (
-		select jsonb_agg(r)
-		from jsonb_array_elements((p_report -> 'records') || p_coalesced || coalesce(p_report -> 'ready', '[]')) r
-		cross join lateral jsonb_to_record(r) as x (job bigint, step int, attempt int, at_us bigint, end_us bigint)
-		join attempt t on t.job_id = x.job and t.step_id = x.step and t.attempt = x.attempt and t.ordered_at > v_at
-		where coalesce(x.at_us, x.end_us) < v_us);
-begin
-	if v_outdated is null then
-		return;
-	end if;
-	perform internal.rejected_keep(v_outdated);
-	p_coalesced := (select coalesce(jsonb_agg(r order by nr), '[]')
-		from jsonb_array_elements(p_coalesced) with ordinality x (r, nr) where not v_outdated @> jsonb_build_array(r));
-	p_report := p_report || (
-		select jsonb_object_agg(k.key, (select coalesce(jsonb_agg(r order by nr), '[]')
-			from jsonb_array_elements(k.value) with ordinality x (r, nr) where not v_outdated @> jsonb_build_array(r)))
-		from jsonb_each(p_report) k
-		where k.key in ('records', 'ready'));
-end $$;
-comment on function internal.report_outdated(jsonb, jsonb) is
-	'Take out of a report, as api.node_report has it, records of before the registration about attempts that were ordered after '
-	'it, and store them. The caller has locked the jobs.';
 
 create function internal.report_reject(p_reported internal.report_content[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -266,7 +151,7 @@ begin
 		) g));
 end $$;
 comment on function internal.report_go(internal.attempt_key[]) is
-	'Nodes of these attempts have become ready: tell them to go where all are.';
+	'Nodes of these attempts have become ready. Send the order go to attempts all of whose nodes are ready.';
 
 create function internal.report_run(p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -297,7 +182,8 @@ begin
 			from unnest(v_seen) v where v.ready));
 	end if;
 end $$;
-comment on function internal.report_run(internal.attempt_report[]) is 'Keepers, readiness and starts of tasks.';
+comment on function internal.report_run(internal.attempt_report[]) is
+	'Apply records of keepers, of readiness and of the start of tasks.';
 
 create function internal.report_pause(p_reported internal.report_content[], p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -337,41 +223,6 @@ end $$;
 comment on function internal.report_pause(internal.report_content[], internal.attempt_report[]) is
 	'Records of kinds suspended and resumed of attempts in p_seen.';
 
-create function internal.report_task(p_reported internal.report_content[], p_seen internal.attempt_report[]) returns void
-language plpgsql set search_path = live, rota, pg_temp as $$
-begin
-	insert into task_end (job_id, step_id, attempt, task, node_id, pid, started_at, ended_at, exit_code, signal, cause,
-		user_usec, system_usec,
-		max_rss_kb, minor_faults, major_faults, rchar, wchar, read_bytes, write_bytes, voluntary_switches,
-		involuntary_switches)
-	select x.job, x.step, x.attempt, x.task, x.node, nullif(x.pid, 0),
-		v.boot_at + x.started_us * interval '1 microsecond', v.boot_at + x.at_us * interval '1 microsecond',
-		case when coalesce(x.signal, 0) = 0 then nullif(x.exit, -1) end, nullif(x.signal, 0),
-		coalesce(x.cause, 'exit'), nullif(x.user_usec, -1), nullif(x.system_usec, -1), nullif(x.max_rss_kb, -1),
-		nullif(x.minflt, -1), nullif(x.majflt, -1), nullif(x.rchar, -1), nullif(x.wchar, -1), nullif(x.read_bytes, -1),
-		nullif(x.write_bytes, -1), nullif(x.nvcsw, -1), nullif(x.nivcsw, -1)
-	from unnest(p_reported) w
-	cross join lateral (
-		select r as record from jsonb_array_elements(w.records) r where r ->> 'kind' = 'task'
-		union all
-		select l -> 'task' from jsonb_array_elements(w.coalesced) l where l ? 'task'
-	) r
-	cross join lateral jsonb_to_record(r.record) as x (node int, job bigint, step int, attempt int, at_us bigint,
-		started_us bigint, task int, pid int,
-		exit int, signal int, cause text, user_usec bigint, system_usec bigint, max_rss_kb bigint, minflt bigint,
-		majflt bigint,
-		rchar bigint, wchar bigint, read_bytes bigint, write_bytes bigint, nvcsw bigint, nivcsw bigint)
-	join unnest(p_seen) v on v.job_id = x.job and v.step_id = x.step and v.attempt = x.attempt and v.node_id = x.node
-	join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node
-		and a.gone_at is null
-	where (select o.task from task_end o
-		where o.job_id = x.job and o.step_id = x.step and o.attempt = x.attempt and o.task = x.task) is null
-	-- A deferred report and one that repeats it may be applied together.
-	on conflict do nothing;
-end $$;
-comment on function internal.report_task(internal.report_content[], internal.attempt_report[]) is
-	'Apply records of kind task, and those of coalesced records, of attempts in p_seen.';
-
 create function internal.report_hook(p_reported internal.report_content[], p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
@@ -394,7 +245,7 @@ end $$;
 comment on function internal.report_hook(internal.report_content[], internal.attempt_report[]) is
 	'Records of kind hook of attempts in p_seen.';
 
--- In short, since of a wide step there are as many of these as it has nodes: keepers that are there and ready.
+-- A step on many nodes has as many records of kinds keeper and ready, so a report has them as one entry for each attempt.
 create function internal.report_ready(p_ready jsonb, p_boot_at timestamptz, out new_count int, out rest jsonb)
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -435,5 +286,5 @@ begin
 	end loop;
 end $$;
 comment on function internal.report_ready(jsonb, timestamptz) is
-	'Attempts [{job, step, attempt, at_us, nodes}] whose keepers are ready on these nodes. Answers the number of new '
-	'records, and those that are to be read as others are.';
+	'Apply entries [{job, step, attempt, at_us, nodes}] of attempts whose keepers are ready on these nodes. Answers the number '
+	'of new records, and as `rest` records for nodes where the state of the allocation did not change.';

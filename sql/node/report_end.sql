@@ -99,7 +99,8 @@ begin
 		where not s.single
 		group by s.job_id, s.step_id, s.attempt);
 end $$;
-comment on function internal.report_facts(internal.attempt_report[]) is 'Apply what a report says of attempts as a whole.';
+comment on function internal.report_facts(internal.attempt_report[]) is
+	'For each live attempt in reports, the facts that internal.attempt_close stores.';
 
 create function internal.report_ending(p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -165,10 +166,11 @@ begin
 				and a.ended_at is null)));
 end $$;
 comment on function internal.report_ending(internal.attempt_report[]) is
-	'What the end of tasks on a node means for the attempt''s other nodes, and for what is still to come on its own.';
+	'When tasks have ended on a node: order the attempt''s other nodes to end, and show the step as ending while epilogs run.';
 
--- A launch request was refused, since its attempt was accepted before and has left the node. All of its records come before that
--- one. Where they have changed nothing here, they were sent to a database of which this one is an older copy.
+-- A record `gone` says that a launch request was refused because its attempt was accepted before and has left the node. All
+-- records of the attempt come before that one. If its allocation is still in phase `ordered`, another database has got these
+-- records, and this one is an older copy of it.
 create function internal.report_gone(p_reported internal.report_content[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
