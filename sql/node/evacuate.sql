@@ -1,13 +1,11 @@
--- Evacuations: what runs on nodes is moved off them. And moves of jobs, which are the same without a drain.
+-- Evacuations: nodes are drained and their steps moved to other nodes.
 --
--- Called by: operators (api.evacuate), owners of jobs (api.job_migrate), and nodemgrd (api.evacuation_judge).
---
+-- Called by: operators (api.evacuate), nodemgrd (api.evacuation_judge), and move.sql for single jobs.
 -- Invariants:
--- - All that is to be done is in rows from the first commit on. What a call leaves undone, since another session has locked a job
---   or the caller dies, the next judgement does.
--- - Nodes are drained before their steps are read, under their locks, so nothing starts there afterwards.
--- - A step is asked to end once, and then is like any other that is queued again.
---   Its row keeps it to the nodes that were asked for.
+-- - The first commit writes a row for each step that is to move. If a call skips a step, because another session has locked its
+--   job or because the call dies, the next call of api.evacuation_judge asks that step.
+-- - Nodes are drained under their locks before their steps are read, so no step starts there afterwards.
+-- - A step is asked to end once. It is then queued again like any other step, for the nodes that internal.move_nodes answers.
 
 create function internal.evacuation_is_of(p_job bigint, p_step int, p_request int, p_steps internal.attempt_key[]) returns boolean
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -24,7 +22,7 @@ begin
 	return query
 	select s.job_id, s.step_id, s.attempt, t.nodes, case
 		when s.end_wanted is not null or s.state = 'ending' then 'wait'
-		-- What was sent ahead of time has not begun.
+		-- A pre-dispatched element, or a step that was sent ahead, has not begun.
 		when a.started_at is null then 'move'
 		when cardinality(t.node_ids) > 1 and p_parallel <> 'move' then p_parallel
 		when r.checkpoint is not null and s.state = 'running' then 'checkpoint'
@@ -45,7 +43,8 @@ begin
 	where p_steps = '{}' or internal.evacuation_is_of(s.job_id, s.step_id, s.request_id, p_steps);
 end $$;
 comment on function internal.evacuation_steps(int[], internal.attempt_key[], text, text) is
-	'What runs on nodes, or of steps (internal.evacuation_is_of), and what becomes of it; action: as in rota.evacuation_move.';
+	'The attempts that run on nodes, or those of steps (internal.evacuation_is_of), each with the action that the evacuation '
+	'takes, as in rota.evacuation_move.';
 
 create function internal.evacuation_without(p_evacuation bigint, p_job bigint, p_step int) returns text
 language sql stable set search_path = rota, pg_temp as $$
@@ -60,7 +59,7 @@ language sql stable set search_path = rota, pg_temp as $$
 	where e.evacuation_id = p_evacuation and s.job_id = p_job and s.step_id = p_step;
 $$;
 comment on function internal.evacuation_without(bigint, bigint, int) is
-	'What becomes of a step of an evacuation that could not be saved; as rota.evacuation_move.action.';
+	'The action, as in rota.evacuation_move, for a step that the evacuation could not have saved.';
 
 create function internal.evacuation_end(p_evacuation bigint, p_move rota.evacuation_move, p_actor text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -114,7 +113,7 @@ begin
 	end loop;
 end $$;
 comment on function internal.evacuation_ask(bigint, bigint[], text) is
-	'Ask the steps of an evacuation to end that are to move, as far as their jobs (p_jobs) are locked.';
+	'Ask the steps of an evacuation to end that are to move and whose jobs (p_jobs) the caller has locked.';
 
 create function internal.evacuation_unsaved(p_failed rota.checkpoint) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -127,7 +126,7 @@ begin
 		and m.state = 'ending' and s.job_id = m.job_id and s.step_id = m.step_id and s.end_wanted is null;
 end $$;
 comment on function internal.evacuation_unsaved(rota.checkpoint) is
-	'The checkpoint of a step that is moved has failed: what no_checkpoint of the evacuation says holds for it.';
+	'The checkpoint of a step that is moved has failed: the evacuation treats the step as no_checkpoint says.';
 
 create function internal.evacuation_progress(p_evacuation bigint) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -150,7 +149,7 @@ begin
 		and m.state <> x.state;
 end $$;
 comment on function internal.evacuation_progress(bigint) is
-	'Note which steps of an evacuation have left, and where they are now.';
+	'Note which steps of an evacuation have left their nodes, and where they run now.';
 
 create function internal.evacuation_close(p_evacuation bigint, p_state text, p_message text) returns void
 language sql set search_path = rota, pg_temp as $$
@@ -159,7 +158,8 @@ language sql set search_path = rota, pg_temp as $$
 	update evacuation e set state = p_state, ended_at = clock_timestamp(), message = p_message
 	where e.evacuation_id = p_evacuation and e.state = 'open';
 $$;
-comment on function internal.evacuation_close(bigint, text, text) is 'An evacuation is over. What still runs is left alone.';
+comment on function internal.evacuation_close(bigint, text, text) is
+	'End an evacuation. Steps that have not been asked to end stay.';
 
 create function internal.evacuation_left(p_evacuation bigint) returns text
 language sql stable set search_path = rota, pg_temp as $$
@@ -176,7 +176,7 @@ declare
 	v_left text;
 begin
 	if p_one.by_at <= now() then
-		-- What can be saved and was not asked before is saved, however short its time is.
+		-- At the deadline, a step that can save itself and was not asked yet is asked for a checkpoint. The others end.
 		update evacuation_move m
 		set action = case when r.checkpoint is not null and s.state = 'running' and m.asked_at is null then 'checkpoint'
 			when r.requeue then 'move' else 'cancel' end
@@ -185,7 +185,7 @@ begin
 		where m.evacuation_id = p_one.evacuation_id and m.state = 'waiting' and m.action = 'wait'
 			and s.job_id = m.job_id and s.step_id = m.step_id;
 	end if;
-	-- What was suspended and goes on is saved, if it can be.
+	-- A step that was suspended and runs again is asked for a checkpoint, if it has --checkpoint.
 	update evacuation_move m set action = 'checkpoint'
 	from step s
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -207,7 +207,7 @@ begin
 	return null;
 end $$;
 comment on function internal.evacuation_settle(rota.evacuation) is
-	'Do what is to be done about an open evacuation now. Answers its state if it is over.';
+	'Ask the steps of an open evacuation whose time has come. Answers the state of the evacuation if it is over, else null.';
 
 create function api.evacuation_judge() returns table (evacuation_id bigint, nodes text, state text, message text)
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -221,7 +221,7 @@ begin
 		or not pg_try_advisory_xact_lock(hashtext('rota evacuation_judge')) then
 		return; -- there is nothing to do, or another nodemgrd does it
 	end if;
-	-- Of many, each call takes some at random, so none is left for ever.
+	-- A random choice: if there are more than one call takes, each has its turn.
 	perform internal.evacuation_progress(x.evacuation_id)
 	from (select m.evacuation_id from evacuation_move m join evacuation e on e.evacuation_id = m.evacuation_id
 		where m.state in ('waiting', 'ending', 'queued') and e.ended_at is not null
@@ -236,53 +236,10 @@ begin
 	delete from evacuation e where e.ended_at < now() - make_interval(days => internal.setting_int('evacuate_days'));
 end $$;
 comment on function api.evacuation_judge() is
-	'Continue evacuations of nodes, 100 in a call: ask steps that are to move to end, and record which have left their nodes. '
-	'Returns the evacuations that are over.';
+	'Go on with at most 100 evacuations: ask steps to end, and note which have left their nodes. Answers the evacuations that '
+	'this call has ended.';
 
--- On which nodes a step that is moved may start.
-create function internal.move_is_on() returns boolean
-language plpgsql stable set search_path = rota, pg_temp as $$
-begin
-	return exists (select from evacuation_move m where m.state in ('ending', 'queued'));
-end $$;
-comment on function internal.move_is_on() is 'Whether any step waits for its new nodes.';
-
-create function internal.move_nodes(p_job bigint, p_step int, p_nodelist text[], out nodelist text[], out exclude text[])
-language plpgsql stable set search_path = rota, pg_temp as $$
-begin
-	select case
-		when e.to_nodes = '{}' then p_nodelist
-		when p_nodelist = '{}' or not p_nodelist && e.to_nodes then e.to_nodes
-		else array(select x from unnest(p_nodelist) x where x = any (e.to_nodes)) end, e.not_nodes
-	into nodelist, exclude
-	from evacuation_move m
-	join evacuation e on e.evacuation_id = m.evacuation_id and e.state <> 'cancelled'
-	where m.job_id = p_job and m.step_id = p_step and m.state in ('ending', 'queued')
-	order by m.evacuation_id desc
-	limit 1;
-end $$;
-comment on function internal.move_nodes(bigint, int, text[]) is
-	'The nodes to which a step that is moved is kept, of those that it asks for, and those off which it is kept; '
-	'null: it is not moved.';
-
-create function internal.move_want(p_user text, p_step rota.step, p_to text[]) returns void
-language plpgsql set search_path = rota, pg_temp as $$
-declare
-	v_id bigint;
-begin
-	insert into evacuation (nodes, parallel, no_checkpoint, to_nodes, made_by, state, ended_at)
-	values ('{}', 'move', 'requeue', p_to, p_user, 'done', clock_timestamp())
-	returning evacuation_id into v_id;
-	insert into evacuation_move (evacuation_id, job_id, step_id, attempt, nodes, action, state)
-	values (v_id, p_step.job_id, p_step.step_id, p_step.attempt, coalesce((select t.nodes from attempt t
-		where t.job_id = p_step.job_id and t.step_id = p_step.step_id and t.attempt = p_step.attempt), '{}'), 'move', 'queued');
-	-- Another version of the row: the leader reads again where it may start.
-	update step s set attempt = s.attempt where s.job_id = p_step.job_id and s.step_id = p_step.step_id;
-end $$;
-comment on function internal.move_want(text, rota.step, text[]) is
-	'Keep the next attempt of a step that waits, or is being queued again, to nodes. The caller has locked its job.';
-
--- People.
+-- Requests of operators and owners.
 
 create function internal.evacuation_read(p_user text, p_request jsonb) returns rota.evacuation
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -325,7 +282,8 @@ begin
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id
 		join job j on j.job_id = v.job_id);
 end $$;
-comment on function internal.evacuation_plan(rota.evacuation, internal.attempt_key[]) is 'What an evacuation would do now.';
+comment on function internal.evacuation_plan(rota.evacuation, internal.attempt_key[]) is
+	'The steps that an evacuation would move, with the action for each.';
 
 create function internal.evacuation_check(p_nodes text[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -359,7 +317,7 @@ begin
 	returning evacuation_id into v_id;
 	perform internal.node_state_set(d, 'drain', p_one.made_by, 'evacuation ' || v_id) from unnest(v_drained) d;
 	insert into evacuation_move (evacuation_id, job_id, step_id, attempt, nodes, action)
-	-- A move of a job waits for nothing that it cannot move.
+	-- A move of a job leaves steps alone that cannot be moved now; an evacuation waits for them.
 	select v_id, v.job_id, v.step_id, v.attempt, v.nodes,
 		case when v.action = 'wait' and p_one.nodes = '{}' then 'leave' else v.action end
 	from internal.evacuation_steps(v_nodes, p_steps, p_one.parallel, p_one.no_checkpoint) v;
@@ -402,8 +360,8 @@ begin
 	return true;
 end $$;
 comment on function internal.evacuation_cancel(bigint, text) is
-	'Leave what still runs alone and have the nodes serve again; whether the evacuation was open. '
-	'What has the order to end ends.';
+	'Cancel an evacuation, and resume the nodes that it drained. Steps that were not asked to end run on. Answers whether the '
+	'evacuation was open.';
 
 create function internal.evacuations_json(p_names text[]) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -448,56 +406,3 @@ comment on function api.evacuate(int, text, jsonb) is
 	'parallel: wait, move or leave, no_checkpoint: wait, requeue or cancel, to, exclude, by, dry_run, evacuation}. '
 	'Answer {plan: [{label, user, state, nodes, action}], nodes, evacuation} (null: nothing was done), '
 	'{evacuations: [{evacuation, nodes, state, made_by, made_at, by, ended_at, message, moves}]} or {changed}.';
-
-create function internal.migrate_check(p_steps internal.attempt_key[], p_plan jsonb) returns void
-language plpgsql stable set search_path = rota, pg_temp as $$
-declare
-	v_moving record;
-begin
-	select internal.step_label(m.job_id, m.step_id) as label, m.evacuation_id into v_moving
-	from evacuation_move m
-	join evacuation e on e.evacuation_id = m.evacuation_id
-	join step s on s.job_id = m.job_id and s.step_id = m.step_id and s.attempt = m.attempt and s.ended_at is null
-	where internal.evacuation_is_of(s.job_id, s.step_id, s.request_id, p_steps)
-		and m.state in ('waiting', 'ending', 'queued') and m.action <> 'leave'
-		-- What an evacuation waits for may be moved.
-		and (e.nodes = '{}' or m.state <> 'waiting')
-	order by m.job_id, m.step_id, m.evacuation_id
-	limit 1;
-	if v_moving.label is not null then
-		raise exception 'step % is being moved already: evacuation %', v_moving.label, v_moving.evacuation_id
-			using errcode = 'RT409', hint = 'Move it again when it has started on another node.';
-	elsif not exists (select from jsonb_array_elements(p_plan) x where x ->> 'action' in ('move', 'checkpoint')) then
-		raise exception 'nothing of the jobs that you name can be moved' using errcode = 'RT409',
-			hint = 'A step can be moved while it runs, if it has no order to end and may run again (not --no-requeue).';
-	end if;
-end $$;
-comment on function internal.migrate_check(internal.attempt_key[], jsonb) is
-	'Refuse to move steps if one of them is being moved already, or nothing would move (RT409).';
-
-create function api.job_migrate(p_uid int, p_user text, p_request jsonb) returns jsonb
-language plpgsql security definer set search_path = rota, pg_temp as $$
-declare
-	v_steps constant internal.attempt_key[] := array(select (t.job_id, t.step_id, null)::internal.attempt_key
-		from internal.job_target(p_uid, p_user, p_request, true) t);
-	v_one evacuation := internal.evacuation_read(p_user, (p_request - '{nodes,by}'::text[])
-		|| '{"no_checkpoint": "requeue", "parallel": "move"}');
-	v_plan jsonb;
-begin
-	perform internal.job_lock(array(select distinct v.job_id from unnest(v_steps) v))
-	where not internal.request_bool(p_request, 'dry_run');
-	-- Without a place to go, it is enough to leave the nodes on which they are.
-	if v_one.to_nodes = '{}' then
-		v_one.not_nodes := v_one.not_nodes || array(select distinct n
-			from internal.evacuation_steps('{}', v_steps, 'move', 'requeue') v cross join lateral unnest(v.nodes) n order by n);
-	end if;
-	v_plan := internal.evacuation_plan(v_one, v_steps);
-	perform internal.migrate_check(v_steps, v_plan);
-	return jsonb_build_object('plan', v_plan, 'nodes', v_one.nodes,
-		'evacuation', case when not internal.request_bool(p_request, 'dry_run')
-			then internal.evacuation_begin(v_one, v_steps) end);
-end $$;
-comment on function api.job_migrate(int, text, jsonb) is
-	'Move steps that run, or all of a job, to other nodes: they are queued again, and start only on the nodes of "to", and not '
-	'on those of "exclude" (without "to": nor where they were). Request {jobs, to, exclude, dry_run}. Answer as evacuate. '
-	'RT409: internal.migrate_check.';
