@@ -2,8 +2,9 @@
  *
  * Called by: bin/rota-credd.c.
  * Invariants:
- * - rota-credd stores only its keys and what was removed. Uploads, renewals and boxes that are due are rows of the database, which it reads after each start.
- * - A notification and a timer ask the same questions. A lost notification delays an answer by one beat. */
+ * - rota-credd stores only its keys and the list of removed credentials. Uploads, renewals and boxes that are due are rows of the
+ *   database, which rota-credd reads after each start.
+ * - A notification and a timer cause the same calls of the database. A lost notification delays a call until the timer expires. */
 #include "credmgr/credd.h"
 
 #include <signal.h>

@@ -133,8 +133,8 @@ static void boxes_add(struct boxes *boxes, const PGresult *result, int row)
 	boxes->count++;
 }
 
-/* Make the box of a row, and add it to those that were made, or to those that were not. Where the node's key cannot be read now, it is neither:
- * the database asks again. */
+/* Make the box of a row, and add it to the boxes that were made, or to the failures. A box for a node whose key cannot be read now is
+ * added to neither: the next call lists it again. */
 static void box_add(struct credd *c, const PGresult *result, int row, struct boxes *made, struct boxes *failed)
 {
 	unsigned char *box;

@@ -2,8 +2,8 @@
  *
  * Called by: credd.c; credd_box.c for each box.
  * Invariants:
- * - The keys come from files that an administrator has put there, and never from the database: who can write there could have secrets
- *   sealed for a key of his own. The database only gets to know for which nodes there is one that can be read. */
+ * - The keys come from files that an administrator has put there, and never from the database: a person who can write to the database
+ *   could have secrets sealed for a key of his own. The database stores only which nodes have a key that can be read. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -46,8 +46,8 @@ static void nodes_answered(struct db *db, PGresult *result, const struct err *e,
 	credd_answered(c, CREDD_NODES, false, result, e);
 }
 
-/* Add the names of the nodes that have a key. Returns false if there is a key that cannot be read: a change of its mode does not change the
- * folder. */
+/* Add the names of the nodes that have a key. Returns false if a key cannot be read. The caller then reads the folder again at the next
+ * beat, since a change of the key's mode does not change the time of the folder. */
 static bool nodes_list(DIR *folder, struct db_array *names)
 {
 	bool good = true;
@@ -57,7 +57,7 @@ static bool nodes_list(DIR *folder, struct db_array *names)
 		    !nodes_name_valid(entry->d_name, name))
 			continue;
 		if (faccessat(dirfd(folder), entry->d_name, R_OK, 0) < 0) {
-			log_warning("the key of a node cannot be read: nodes/%s: %s", entry->d_name, strerror(errno));
+			log_warning("could not read the key \"nodes/%s\" of a node: %s", entry->d_name, strerror(errno));
 			good = false;
 			continue;
 		}

@@ -1,9 +1,10 @@
 /* credd_parts.h - what the files of rota-credd share. No other file includes this header.
  *
- * credd.c starts and ends it, and receives events; credd_upload.c stores uploads, credd_box.c seals for nodes,
- * credd_renew.c renews, credd_test.c tests, credd_reseal.c changes keys, and has steps held and released,
- * credd_nodes.c has the keys of nodes, credd_removed.c keeps what was removed, credd_grant.c verifies grants. credd_task.c
- * sends the questions to the database, credd_work.c has the uploads and renewals under way, and credd_row.c reads rows. Calls go down this list, never up. */
+ * credd.c starts and ends rota-credd, and receives events. credd_upload.c stores uploads, credd_box.c seals credentials for nodes,
+ * credd_renew.c renews them, credd_test.c tests them, credd_reseal.c changes keys, and has steps held and released. credd_nodes.c
+ * reads the public keys of nodes, credd_removed.c updates the list of removed credentials, credd_grant.c verifies grants.
+ * credd_task.c calls the database, credd_work.c runs uploads and renewals, and credd_row.c reads rows.
+ * Invariants: calls go down this list, never up. */
 #ifndef ROTA_CREDMGR_CREDD_PARTS_H
 #define ROTA_CREDMGR_CREDD_PARTS_H
 
@@ -21,7 +22,7 @@
 #include "lib/err.h"
 #include "lib/seal.h"
 
-/* The questions to the database, in the order in which they are asked. One of a kind is under way at a time. */
+/* The calls of the database, in the order in which they are made. One call of each kind is under way at a time. */
 enum credd_task {
 	CREDD_REMOVED,
 	CREDD_BOX,
@@ -42,11 +43,11 @@ struct credd {
 	struct db_watcher watcher;
 	struct keyring *ring;
 	struct removed *removed;
-	bool compared; /* on this connection, all that the database has was compared with what was removed */
+	bool compared; /* all credentials in the database were compared with `removed` since this connection began */
 	/* jobmgrd's public key, which verifies grants; NULL: this host does not have the key */
 	struct seal_verify_key *verify_key;
 	struct event *beat, *soon, *children;
-	void (*ask[CREDD_TASKS])(struct credd *c); /* send a question */
+	void (*ask[CREDD_TASKS])(struct credd *c); /* make the call of a task */
 	bool due[CREDD_TASKS], asking[CREDD_TASKS];
 	struct credd_work *works; /* uploads and renewals under way */
 	int work_count;
@@ -75,7 +76,7 @@ char *credd_row_context(const struct credd_row *r);
 /* Read a column of type bytea; malloc'ed. */
 unsigned char *credd_bytes(const PGresult *result, int row, const char *column, size_t *size);
 
-/* Has this version of a credential not been removed? If it has, the database, which had lost that, removes it again. */
+/* Returns false if this version of a credential was removed: the database has lost that removal, and is asked to remove it again. */
 bool credd_row_check(struct credd *c, const struct credd_row *r, int version, struct err *e);
 
 /* Open the secret of a row with columns credential_id, key_version, nonce and sealed. A failure is reported to the database. */
@@ -122,8 +123,8 @@ void credd_work_start(struct credd_work *w, const char *action, struct credd_sai
 bool credd_work_seal(const struct credd_work *w, const void *secret, size_t size, unsigned char nonce[KEYRING_NONCE],
 		     unsigned char **sealed, size_t *sealed_size, struct err *e);
 
-/* credd_nodes.c: read the public key of a node. If its file cannot be opened now, e->code is SEAL_UNREADABLE, and the next beat tells the
- * database for which nodes there is a key. */
+/* credd_nodes.c: read the public key of a node. If its file exists and cannot be read now, e->code is SEAL_UNREADABLE, and the next
+ * beat reports again to the database for which nodes there are keys. */
 bool credd_nodes_key(struct credd *c, const char *node, unsigned char key[BOX_KEY], struct err *e);
 
 /* credd_grant.c: has the owner of a row's credential granted it to this user? e->code is CREDD_FORGED if the signature is wrong. */
@@ -131,13 +132,14 @@ bool credd_nodes_key(struct credd *c, const char *node, unsigned char key[BOX_KE
 bool credd_grant_check(const struct credd *c, const PGresult *result, int row, const struct credd_row *r, int64_t uid,
 		       struct err *e);
 
-/* credd_task.c: send the questions to the database that are due and not under way. */
+/* credd_task.c: make the calls of the database that are due and not under way. */
 void credd_poll(struct credd *c);
 
-/* The answer to a question is there. `again`: ask at once again. Logs a failure; the next beat asks again then. */
+/* Handle the answer to a task's call. With `again`, the call is repeated at once. A failure is logged, and the next beat repeats the
+ * call. */
 void credd_answered(struct credd *c, enum credd_task task, bool again, const PGresult *result, const struct err *e);
 
-/* Each function asks the database the question of one task, and sets c->asking until the answer has come. */
+/* Each function makes the call of one task, and sets c->asking until the answer has come. */
 void credd_removed_ask(struct credd *c);
 void credd_box_ask(struct credd *c);
 void credd_upload_ask(struct credd *c);

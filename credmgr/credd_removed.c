@@ -1,13 +1,15 @@
-/* credd_removed.c - keeps what was removed, and has a database that was restored from an earlier backup remove it again.
+/* credd_removed.c - adds removals that the database reports to the list of removed credentials (removed.c), and has a database that was
+ * restored from an earlier backup remove those credentials again.
  *
  * Called by: credd.c.
- * Invariants: the first answer of a connection names all credentials. Later ones name those that were removed within an hour. */
+ * Invariants: the first answer on a connection has all credentials of the database. Later answers have those that were removed within
+ * the last hour. */
 #include <stdlib.h>
 
 #include "credmgr/credd_parts.h"
 #include "lib/log.h"
 
-/* Note a credential that was removed, or compare one that is there with those. */
+/* A row is a credential that was removed, which is added to the list, or one that exists, which is compared with the list. */
 static void removal_take(struct credd *c, const PGresult *result, int row)
 {
 	struct credd_row r = credd_row_read(result, row);

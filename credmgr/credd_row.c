@@ -1,7 +1,7 @@
-/* credd_row.c - reads rows of credentials, and what their secrets are bound to (docs/formats.md, "Sealed boxes").
+/* credd_row.c - reads rows of credentials, and makes the texts to which their secrets are bound (docs/formats.md, "Sealed boxes").
  *
  * Called by: all other files of rota-credd.
- * Invariants: nothing is opened that is known to have been removed, whatever the database says. */
+ * Invariants: rota-credd opens no secret of a credential in the list of removed ones, even if the database still has it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,8 +82,8 @@ bool credd_row_check(struct credd *c, const struct credd_row *r, int version, st
 	snprintf(seconds, sizeof seconds, "%lld", (long long)at);
 	if (gmtime_r(&then, &tm))
 		strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &tm);
-	log_warning("credential %s of user %s had been removed at %s, which the database has lost: it is removed again", r->name,
-		    uid, when);
+	log_warning("credential %s of user %s was removed at %s and is in the database again: removing it again", r->name, uid,
+		    when);
 	db_call(c->db, API_credential_remove_again,
 		(struct db_param[]){{uid, -1}, {r->name, -1}, {r->origin, -1}, {number, -1}, {seconds, -1}}, 5, row_removed_again,
 		c);

@@ -82,7 +82,8 @@ static void upload_begin(struct credd *c, const PGresult *result, int row)
 	char origin[UPLOAD_ORIGIN];
 	int64_t id = strtoll(db_text(result, row, "upload_id"), NULL, 10);
 	struct err e = {0};
-	/* Of a credential that is removed again, nothing goes on: the upload is taken anew, as another credential. */
+	/* If the credential of this name must be removed again, the upload stays in the database until that is done, and then makes
+	 * another credential. */
 	if (credd_work_has_upload(c, id) || !credd_row_check(c, &r, r.version - 1, &e))
 		return;
 	if (!*r.origin) {

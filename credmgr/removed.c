@@ -1,8 +1,8 @@
-/* removed.c - keeps which credentials were removed, so that a database that comes back from an earlier backup brings back none.
+/* removed.c - the list of removed credentials, by which a database that is restored from an earlier backup brings none of them back.
  *
- * Called by: credd.c; credd_removed.c, which notes them; credd_row.c and credd_upload.c before a secret is used.
+ * Called by: credd.c; credd_removed.c, which adds to the list; credd_row.c and credd_upload.c before they use a secret.
  * Invariants:
- * - The file only grows, by whole lines. What a crash has left of a line is no credential, and the next line begins anew.
+ * - The file only grows, by whole lines. A line that a crash has cut is ignored, and the next one begins on a line of its own.
  * - A line is on disk before removed_save() returns true. */
 #include "credmgr/removed.h"
 
@@ -30,7 +30,7 @@ struct removal {
 struct removed {
 	char *path;
 	void *tree;    /* of struct removal, by uid, name and origin */
-	char *unsaved; /* lines that the file does not have yet */
+	char *unsaved; /* lines that are not in the file yet */
 	size_t size;
 };
 
@@ -42,7 +42,7 @@ static int compare_removals(const void *a, const void *b)
 	return order ? order : strcmp(x->origin, y->origin);
 }
 
-/* Make the key of a credential. Returns false if it is none. */
+/* Make an entry from the key of a credential. Returns false if name or origin is not valid. */
 static bool removal_make(struct removal *one, int64_t uid, const char *name, const char *origin)
 {
 	size_t length = strspn(origin, "0123456789abcdef");
@@ -54,7 +54,7 @@ static bool removal_make(struct removal *one, int64_t uid, const char *name, con
 	return true;
 }
 
-/* Add to the tree. Returns false if it has this version, or a later one, already. */
+/* Add an entry to the tree. Returns false if the tree has the credential in this version, or in a later one. */
 static bool removal_add(struct removed *r, const struct removal *one)
 {
 	struct removal *copy = xmalloc(sizeof *copy);
@@ -87,7 +87,7 @@ static bool line_read(struct removed *r, const char *line)
 	return true;
 }
 
-/* Read all lines. A last line without an end gets one, so that the next one is whole. */
+/* Read all lines. If the last line has no newline, one is written before the next line. */
 static void file_read(struct removed *r, FILE *file)
 {
 	char *line = NULL;

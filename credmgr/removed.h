@@ -1,6 +1,6 @@
-/* removed.h - the credentials that rota-credd knows were removed, in the file `removed` of the folder with its keys.
+/* removed.h - the list of removed credentials, which rota-credd keeps in the file `removed` beside its keys.
  *
- * Each line has a credential: uid, name, origin ("-": none), its last version, and when it was removed, in epoch seconds. */
+ * A line has one credential: uid, name, origin ("-": none), last version, and the time of removal in seconds since 1970. */
 #ifndef ROTA_CREDMGR_REMOVED_H
 #define ROTA_CREDMGR_REMOVED_H
 
@@ -15,14 +15,14 @@ struct removed;
 struct removed *removed_open(const char *folder, struct err *e);
 void removed_free(struct removed *r);
 
-/* Note that a credential was removed. removed_find() finds it at once; removed_save() writes it to the file. Returns false if the name or
- * the origin is not valid. */
+/* Add a credential to the list in memory, where removed_find() finds it; removed_save() writes it to the file. Returns false if the name
+ * or the origin is not valid. */
 bool removed_note(struct removed *r, int64_t uid, const char *name, const char *origin, int version, int64_t at);
 
-/* Have the file keep what was noted. After a failure, the next call tries again. */
+/* Write the entries that were added to the file, and sync it. After a failure, the next call tries again. */
 bool removed_save(struct removed *r, struct err *e);
 
-/* Returns when this version of a credential had been removed, or 0 if that is not known. Of a credential with an origin, all versions
+/* Returns when a credential was removed, or 0 if this version of it is not in the list. If the credential has an origin, all its versions
  * are removed. */
 int64_t removed_find(const struct removed *r, int64_t uid, const char *name, const char *origin, int version);
 
