@@ -160,7 +160,7 @@ begin
 		coalesce(nullif(current_setting('synchronous_standby_names'), ''), 'none are configured'),
 		'A copy made by a standby may lack the setting. Set synchronous_standby_names.');
 	return next internal.check_row('credentials', 'ok',
-		'what was removed since this copy was made, rota-credd removes again when it connects', null);
+		'rota-credd removes those again that were removed since this copy was made, when it connects', null);
 	return query select * from internal.lacks_removals();
 	if p_acts then
 		perform internal.db_begin(p_reason, p_skip);

@@ -226,13 +226,13 @@ begin
 		perform internal.attempt_order('kill', v_one.job_id, v_one.step_id, '{"cause": "maintenance"}');
 		notify rota_event;
 	end loop;
-	-- A node that waits for checkpoints is drained meanwhile.
+	-- Drain the node at once, although its steps may still be saving themselves.
 	perform internal.node_state_set(n.node_id, 'drain', n.actor, n.reason)
 	from node_notice n
 	join node o on o.node_id = n.node_id and o.state = 'up'
 	where n.node_id = any (p_nodes) and n.kind = 'drain' and n.at <= now();
-	-- A notice stays as long as it has something to end: what is being saved, and what came since the jobs and nodes were
-	-- locked. The next tick sees to that.
+	-- Delete a notice only when nothing runs on its node any more. The next tick ends attempts that are still saving themselves,
+	-- and attempts that began after this call had locked the jobs.
 	for v_one in
 		with due as (
 			delete from node_notice n
@@ -246,9 +246,9 @@ begin
 	end loop;
 end $$;
 comment on function internal.outage_begin(bigint[], int[]) is
-	'Begin outages: drain nodes whose deadline has come, and end what still runs there, or in a maintenance that has begun, '
-	'after it has saved itself (internal.outage_save), '
-	'where that was asked for and its job (p_jobs) and node (p_nodes) are locked.';
+	'Begin outages: drain the nodes (p_nodes) whose deadline has come, and end attempts on them and on nodes of a '
+	'maintenance that ends steps. Attempts with checkpoints are saved before (internal.outage_save). The caller has '
+	'locked the jobs (p_jobs) and nodes; attempts of other jobs are left to the next call.';
 
 create function internal.outage_next() returns timestamptz
 language plpgsql stable set search_path = live, rota, pg_temp as $$

@@ -1,9 +1,10 @@
--- What was removed stays removed, also where the database comes back from a backup that was made before.
---
+-- Removals of credentials that a restored database has lost.
 -- Called by: rota-credd, as role rota_credd; internal.db_restored and internal.db_lacks.
 -- Invariants:
--- - rota-credd keeps on its own host what was removed. It seals nothing of that, and has this database remove it again.
--- - A credential is known by owner, name and origin. One that its owner adds under the name later has another origin.
+-- - rota-credd keeps a list of removed credentials on its own host. It seals no credential of the list, and has a database
+--   that still has one remove it again.
+-- - A credential is identified by owner, name and origin. If the owner adds another one under the same name, that has another
+--   origin.
 
 create function api.credential_removals(p_all boolean)
 returns table (uid int, name text, kind text, origin text, version int, removed_s bigint)
@@ -21,8 +22,8 @@ begin
 	end if;
 end $$;
 comment on function api.credential_removals(boolean) is
-	'Credentials that were removed within an hour, for rota-credd to keep; p_all: all that there were, and those that there are '
-	'(removed_s null), for it to compare.';
+	'Credentials that were removed within the last hour, for the list of rota-credd. With p_all: all credentials, '
+	'removed or not (removed_s is null), which rota-credd compares with its list.';
 
 create function api.credential_remove_again(p_uid int, p_name text, p_origin text, p_version int, p_removed_s bigint)
 returns boolean
@@ -42,8 +43,8 @@ begin
 	return true;
 end $$;
 comment on function api.credential_remove_again(int, text, text, int, bigint) is
-	'Remove a credential that was removed at p_removed_s, which this database has lost. false: it is not there. One without '
-	'an origin is known by its version.';
+	'Remove a credential that was removed at p_removed_s by a transaction that this database has lost. Answers false if '
+	'there is no such credential. A credential without an origin is identified by its version.';
 
 create function internal.lacks_removals() returns setof internal.db_finding
 language sql volatile set search_path = rota, pg_temp as $$
@@ -56,4 +57,4 @@ language sql volatile set search_path = rota, pg_temp as $$
 			to_char(l.removed_at, 'YYYY-MM-DD HH24:MI:SS TZ')), null) x;
 $$;
 comment on function internal.lacks_removals() is
-	'Credentials that this database had lost the removal of, and that were removed again within a week.';
+	'Credentials that were removed again within the last week, because this database had lost their removal.';

@@ -1,14 +1,13 @@
--- The states of a job's data (burst_buffer.lua). Each move is one transaction with what leads to it,
--- and leaves the next call due.
---
+-- The states of a job's data (burst_buffer.lua). A move is in the transaction of the event that causes it, and makes the next
+-- function due.
 -- Invariants:
--- - internal.staging_move is the only way to change rota.staging.state, and takes only moves of rota.staging_transition.
--- - Of a job, one call at a time has not ended. One under way that is not wanted any more is killed, and the next one is due when
---   its end is reported.
--- - A job without directives has no row here, and rota.job.staging is false: nothing of this file is called for it.
--- - Where a job is one array, each element has a row with a number of its own, by which its functions are called, from when its
---   row in rota.step is made before its start (internal.array_expand). The setting stage_ahead bounds how many of an array
---   have one and no nodes. The row of the job, in state array, has the directives; it is complete when all else is.
+-- - internal.staging_move is the only way to change rota.staging.state, and makes only moves of rota.staging_transition.
+-- - At most one call of a job or element has not ended. A call under way that is not wanted any more is killed, and the next
+--   function becomes due when its end is reported.
+-- - A job without directives has no row here, and rota.job.staging is false: no function of this file is called for it.
+-- - An element of a job that is one array has a row with a number of its own, from when internal.array_expand makes its row in
+--   rota.step. The setting stage_ahead bounds how many elements have a row and no nodes. The row of the job, in state array,
+--   has the directives.
 -- - p_job of the functions below is the number of a row of rota.staging: of a job, or of an element.
 
 create view internal.staged_step as
@@ -16,20 +15,22 @@ select g.job_id as staging_id, s.job_id, s.step_id, s.state, s.held, s.ended_at
 from live.staging g
 join live.step s on s.job_id = coalesce(g.array_job_id, g.job_id)
 	and s.step_id between coalesce(g.step_id, 0) and coalesce(g.step_id, 2147483647);
-comment on view internal.staged_step is 'The steps that wait for, and run with, the data of a row of rota.staging.';
+comment on view internal.staged_step is 'The steps that use the data of a row of rota.staging.';
 
 create function internal.staging_owners(p_rows bigint[]) returns bigint[]
 language sql stable set search_path = live, rota, pg_temp as $$
 	select array(select distinct coalesce(g.array_job_id, g.job_id) from staging g where g.job_id = any (p_rows));
 $$;
-comment on function internal.staging_owners(bigint[]) is 'Jobs of rows of rota.staging, which are locked before these change.';
+comment on function internal.staging_owners(bigint[]) is
+	'The jobs of rows of rota.staging. A caller locks them before it changes the rows.';
 
 create function internal.staging_of(p_job bigint, p_step int) returns bigint
 language sql stable set search_path = rota, pg_temp as $$
 	select coalesce((select e.job_id from staging e where e.array_job_id = p_job and e.step_id = p_step), p_job);
 $$;
 comment on function internal.staging_of(bigint, int) is
-	'The number of the row of rota.staging that has the data of a step: that of the element, or else the job''s.';
+	'The number of the row of rota.staging with the data of a step: that of the element if it has one, otherwise that '
+	'of the job.';
 
 create function internal.staging_rows(p_job bigint) returns setof bigint
 language sql stable set search_path = rota, pg_temp as $$
@@ -38,14 +39,15 @@ language sql stable set search_path = rota, pg_temp as $$
 	select e.job_id from staging e where e.array_job_id = p_job and e.ended_at is null;
 $$;
 comment on function internal.staging_rows(bigint) is
-	'The numbers of the rows of rota.staging of a job: its own, and those of elements that are not over.';
+	'The numbers of a jobs rows of rota.staging: the row of the job, and the rows of elements that are not over.';
 
 create function internal.staging_label(p_row bigint) returns text
 language sql stable set search_path = rota, pg_temp as $$
 	select coalesce((select internal.step_label(g.array_job_id, g.step_id) from staging g where g.job_id = p_row),
 		p_row::text);
 $$;
-comment on function internal.staging_label(bigint) is 'The job or the element of a row of rota.staging, as users name it.';
+comment on function internal.staging_label(bigint) is
+	'The name of the job or element of a row of rota.staging, for users.';
 
 create function internal.staging_call_make(p_job bigint, p_function text, p_hurry boolean, p_try int default 1,
 	p_due timestamptz default clock_timestamp()) returns void
@@ -77,7 +79,8 @@ begin
 	return true;
 end $$;
 comment on function internal.staging_call_drop(bigint) is
-	'Another function is due instead of the one that is: drop that, or have it killed if it is under way; whether none is left.';
+	'Drop the function that is due, because another one is to follow, or have it killed if it is under way. Answers '
+	'whether the next function can be made due now.';
 
 create function internal.staging_write(p_job bigint, p_to rota.staging_transition, p_message text) returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -98,8 +101,8 @@ begin
 	return (select s.hurry from staging s where s.job_id = p_job);
 end $$;
 comment on function internal.staging_write(bigint, rota.staging_transition, text) is
-	'Write the row of a move that is allowed; its column hurry. Space of a pool is taken with setup, '
-	'and given back after a teardown.';
+	'Write the row of a permitted move. Answers its column hurry. The move to setup takes space of the pool, and the '
+	'end of a teardown gives it back.';
 
 create function internal.staging_is_over(p_job bigint) returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -125,7 +128,7 @@ begin
 	end if;
 end $$;
 comment on function internal.staging_resolve(bigint) is
-	'The data of a job is torn down: what waited for that does so no more. The caller has locked the job.';
+	'The data of a job is torn down: the dependencies of other jobs on that are met. The caller has locked the job.';
 
 create function internal.staging_over(p_job bigint) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -140,7 +143,8 @@ begin
 	end if;
 end $$;
 comment on function internal.staging_over(bigint) is
-	'The data of a job or an element is done with. That of an array is so after its last element.';
+	'The data of a job or an element is torn down: do what follows. The data of an array is torn down after that of its '
+	'last element.';
 
 create function internal.staging_move(p_job bigint, p_event text, p_message text default null) returns text
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -157,7 +161,7 @@ begin
 	end if;
 	v_hurry := internal.staging_write(p_job, v_to, p_message);
 	if v_to.from_state = 'pre_run' and p_event in ('abort', 'end') then
-		-- No report of pre_run comes that would delete these.
+		-- The rows of pre_run in hook_pending: no report will delete them.
 		delete from hook_pending h using internal.staged_step v
 		where v.staging_id = p_job and h.job_id = v.job_id and h.step_id = v.step_id and h.hook = 'pre_run';
 	end if;
@@ -173,8 +177,8 @@ begin
 	return v_to.to_state;
 end $$;
 comment on function internal.staging_move(bigint, text, text) is
-	'Apply an event to the data of a job, and leave the function due that follows; the state that it leads to; null: the event '
-	'means nothing now. p_message: how a function failed. The caller has locked the job.';
+	'Apply an event to the data of a job or element, and make the function due that follows. Answers the state that it '
+	'leads to; null: the state has no such event. p_message: how a function failed. The caller has locked the job.';
 
 create function internal.staging_submit(p_job bigint, p_script text, p_given jsonb, p_array boolean) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -186,8 +190,9 @@ begin
 	notify rota_hook;
 end $$;
 comment on function internal.staging_submit(bigint, text, jsonb, boolean) is
-	'A new job, of a script of this name, has directives {directives, inserted, pool, capacity, line}: its steps wait until it '
-	'is staged; or (p_array) it is one array, and each element waits for its own data. RT422: the pool cannot have so much.';
+	'A new job with directives {directives, inserted, pool, capacity, line} was submitted by a script of this name. Its '
+	'steps wait until its data is staged in; with p_array, each element waits for its own data. RT422: the pool never '
+	'has so much space.';
 
 create view internal.staging_room as
 select g.job_id, h.step_id, a.next, a.size, a.skip, l.most - e.made as room
@@ -202,7 +207,8 @@ cross join lateral (
 cross join lateral (select greatest(internal.setting_int('stage_ahead'), 1)::int as most) l
 where g.ended_at is null and g.state = 'array' and e.made < l.most;
 comment on view internal.staging_room is
-	'Arrays that wait for nothing but the data of their elements, and of which some more may be staged in.';
+	'Arrays that wait for nothing but the data of their elements, with the number of elements (room) that may begin to '
+	'be staged in.';
 
 create function internal.staging_ahead(p_jobs bigint[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -220,7 +226,8 @@ begin
 	end if;
 end $$;
 comment on function internal.staging_ahead(bigint[]) is
-	'Make the next elements of arrays, as many as there is room for, so that they are staged in. The caller has locked the jobs.';
+	'Make rows for the next elements of arrays, as many as there is room for, so that their data is staged in. The '
+	'caller has locked the jobs.';
 
 create function internal.staging_gate(p_job bigint) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -230,7 +237,7 @@ begin
 	where v.staging_id = p_job and v.ended_at is null and s.job_id = v.job_id and s.step_id = v.step_id;
 end $$;
 comment on function internal.staging_gate(bigint) is
-	'Have the steps of a job, or an element, wait for the data, as for one more dependency.';
+	'Have the steps of a job or an element wait for its data, as for one more dependency.';
 
 create function internal.staging_release(p_job bigint) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -241,7 +248,8 @@ begin
 	where v.staging_id = p_job and v.ended_at is null and s.job_id = v.job_id and s.step_id = v.step_id;
 	notify rota_schedule;
 end $$;
-comment on function internal.staging_release(bigint) is 'The data of a job or an element is staged: no step waits for it more.';
+comment on function internal.staging_release(bigint) is
+	'The data of a job or an element is staged in: its steps wait for that no longer.';
 
 create function internal.staging_ready() returns bigint[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -254,17 +262,18 @@ begin
 		limit 1000);
 end $$;
 comment on function internal.staging_ready() is
-	'Jobs and elements of which a step waits for nothing but its data, and for which there is space in their pools, in order.';
+	'Jobs and elements whose stage-in can begin: a step waits for nothing but the data, and the pool has space. In '
+	'order of stage-in.';
 
 create function internal.staging_begin(p_jobs bigint[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	-- What was true before the lock may not be true any more.
+	-- Read again under the lock which jobs are ready.
 	perform internal.staging_move(x, 'begin') from unnest(internal.staging_ready()) x
 	where internal.staging_owners(array[x]) <@ p_jobs;
 end $$;
 comment on function internal.staging_begin(bigint[]) is
-	'Begin the stage-in of what is ready for it of jobs, which the caller has locked.';
+	'Begin the stage-in of jobs and elements that are ready. The caller has locked the jobs (p_jobs).';
 
 create function internal.staging_place(p_decided internal.start_decision[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -276,14 +285,16 @@ begin
 	select v.job_id, v.step_id, v.attempt, 'pre_run'
 	from unnest(p_decided) v
 	join staging g on g.job_id = internal.staging_of(v.job_id, v.step_id) and g.state = 'pre_run';
-	-- Elements that were made before their start have left the heads of their arrays where these were.
+	-- An element got its row for stage-in, before its start. So its start is the first event for the row of the array, which is
+	-- still pending.
 	perform internal.step_move('schedule', array(
 		select internal.move_of(job_id => h.job_id, step_id => h.step_id, event => 'expand')
 		from (select distinct v.job_id, v.request_id from unnest(p_decided) v where v.step_id <> v.request_id) e
 		join step h on h.job_id = e.job_id and h.step_id = e.request_id and h.state = 'pending'));
 end $$;
 comment on function internal.staging_place(internal.start_decision[]) is
-	'Steps of jobs with staging have nodes: the first one makes pre_run due, and orders of all wait until it has ended.';
+	'Steps of jobs with staging have nodes. The first one makes pre_run due, and the launch requests of all wait until '
+	'it has ended.';
 
 create function internal.staging_has_run(p_job bigint) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -291,7 +302,7 @@ begin
 	return coalesce((select g.running_at > g.staged_at from staging g where g.job_id = p_job), false);
 end $$;
 comment on function internal.staging_has_run(bigint) is
-	'Steps of the job have run with the data that is staged now, so that it may have results.';
+	'Whether steps of the job have run with the data that is staged in now, so that there may be results to stage out.';
 
 create function internal.staging_stuck(p_job bigint) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -305,8 +316,8 @@ begin
 		limit 1);
 end $$;
 comment on function internal.staging_stuck(bigint) is
-	'The state of the data of a job, or of one of its elements, that stays as it is until somebody acts, because a function has '
-	'failed; null: there is none.';
+	'The state in which the data of a job, or of one of its elements, stays until somebody acts because a function has '
+	'failed; null: none stays.';
 
 create function internal.staging_out_reason(p_job bigint) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -318,7 +329,7 @@ begin
 			or (g.state = 'array' and exists (select from job j where j.job_id = p_job and j.ended_at is not null))));
 end $$;
 comment on function internal.staging_out_reason(bigint) is
-	'In a word, what becomes of the data of a job that has ended; null: nothing, it is over.';
+	'One word for what happens to the data of a job that has ended; null: its data is torn down.';
 
 create function internal.staging_end(p_jobs bigint[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -336,7 +347,8 @@ begin
 		and exists (select from staging e where e.array_job_id = g.job_id and e.ended_at is null));
 end $$;
 comment on function internal.staging_end(bigint[]) is
-	'The last steps of jobs with staging, or elements, have ended. An array waits for the data of all of its elements.';
+	'The last steps of jobs or elements with staging have ended: apply the event that follows from the state of their '
+	'data. The data of an array follows when that of all elements is torn down.';
 
 create function internal.staging_end_elements(p_final internal.move_made[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -345,7 +357,8 @@ begin
 		select e.job_id from unnest(p_final) v
 		join staging e on e.array_job_id = v.job_id and e.step_id = v.step_id));
 end $$;
-comment on function internal.staging_end_elements(internal.move_made[]) is 'Elements have ended, some with data of their own.';
+comment on function internal.staging_end_elements(internal.move_made[]) is
+	'Elements have ended: do as internal.staging_end does for those that have data of their own.';
 
 create function internal.staging_hold(p_job bigint, p_reason text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -369,8 +382,8 @@ begin
 	notify rota_hook;
 end $$;
 comment on function internal.staging_retry(jsonb) is
-	'Steps [{job_id, step_id}] were released: where their stage-in had failed, it begins anew after a teardown. The caller has '
-	'locked the jobs.';
+	'Steps [{job_id, step_id}] were released. If their stage-in had failed, it begins again after a teardown. The '
+	'caller has locked the jobs.';
 
 create function internal.staging_hurry(p_jobs bigint[]) returns bigint[]
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -385,8 +398,8 @@ begin
 	return v_out;
 end $$;
 comment on function internal.staging_hurry(bigint[]) is
-	'Stage-out of these jobs and elements is not wanted: what runs of it is killed, and teardown follows. Answers those of which '
-	'stage-out had begun. The caller has locked the jobs.';
+	'Give up the stage-out of jobs and elements: a function that runs is killed, and teardown follows. Answers the jobs '
+	'and elements whose stage-out had begun. The caller has locked the jobs.';
 
 create function internal.staging_rerun_one(p_job bigint) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -402,7 +415,7 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	if exists (select from staging g join step_array a on a.job_id = g.job_id and a.staged where g.job_id = p_job) then
 		perform internal.staging_move(p_job, 'rerun_array');
-		-- Elements that never had a row for their data get one now, as new ones do.
+		-- Elements that have had no row in rota.staging get one, as new elements do.
 		perform internal.staging_rerun_one(e.job_id)
 		from staging e
 		join step s on s.job_id = e.array_job_id and s.step_id = e.step_id and s.state = 'pending'
@@ -413,7 +426,8 @@ begin
 	notify rota_hook;
 end $$;
 comment on function internal.staging_rerun(bigint) is
-	'A job is requeued: its data, or that of its elements that run again, is staged in again, unless it is still staged.';
+	'A job is requeued: stage in its data again, or that of its elements that run again, unless the data is still '
+	'staged in.';
 
 create function internal.staging_fields(p_job bigint) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -426,5 +440,5 @@ begin
 		where g.job_id = p_job);
 end $$;
 comment on function internal.staging_fields(bigint) is
-	'The variables of a job''s or an element''s data as fields that are named by their numbers, as launch requests have them; '
-	'null: none. Those of an element begin with SLURM_JOB_ID, its own number.';
+	'The variables of a job or an element with staging as fields with numbers as names, as in launch requests; null: '
+	'none. The first variable of an element is SLURM_JOB_ID, its own number.';

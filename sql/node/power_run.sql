@@ -3,7 +3,7 @@
 -- Called by: runnerd (api.power_take, api.power_report), and upkeep (internal.power_tidy).
 --
 -- Invariants:
--- - A run that a runnerd did not report is run again by the next.
+-- - If a runnerd dies before it reports the end of a program, the next one runs the program again.
 
 create function internal.power_label(p_run rota.power_run, p_image text, p_prep text) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -68,20 +68,20 @@ begin
 	if p_run.action not in ('on', 'off') then
 		perform internal.reboot_ended(p_run);
 	elsif v_node.power is distinct from 'powering_' || p_run.action then
-		return; -- deleted, or judged meanwhile
+		return; -- the node was deleted, or its power has changed since
 	elsif p_run.action = 'on' then
 		perform internal.power_fail(v_node.node_id, 'runnerd', v_reason) where p_run.status = 'failed';
 	elsif p_run.status = 'done' then
 		perform internal.power_set(v_node.node_id, 'off', 'runnerd', null) where v_silent;
 	else
-		-- A silent node has lost its lease while its power was changing, and nobody judges it again.
+		-- A node without a lease is set down here: api.node_judge has left it out while its power was changing.
 		perform internal.node_state_set(v_node.node_id, 'down', 'runnerd', v_reason) where v_silent and v_node.state <> 'drain';
 		perform internal.power_set(v_node.node_id, 'on', 'runnerd', v_reason);
 	end if;
 end $$;
 comment on function internal.power_ended(rota.power_run) is
-	'Do what follows from the end of a program. After a failure to power it off, a node is on again, or down if it is silent. '
-	'The caller has locked the node.';
+	'A program has ended: change the power of its node. After a failed power-off, the node is on again, and down if it '
+	'has no lease. The caller has locked the node.';
 
 create function api.power_report(p_term bigint, p_runs bigint[], p_codes int[], p_failures text[], p_outputs text[]) returns void
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -102,8 +102,8 @@ begin
 	end loop;
 end $$;
 comment on function api.power_report(bigint, bigint[], int[], text[], text[]) is
-	'What became of programs that power, boot or prepare nodes: a failure of null: it succeeded; else why not. A repeated report '
-	'changes nothing. RT412: no longer leader.';
+	'Store the ends of programs that power, boot or prepare nodes. p_failures: null for a success. Reporting an end '
+	'again changes nothing. RT412: no longer leader.';
 
 create function internal.power_tidy() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -112,7 +112,8 @@ begin
 	delete from node_off o where o.on_at < now() - make_interval(days => internal.setting_int('reboot_days'));
 end $$;
 comment on function internal.power_tidy() is
-	'Delete runs of programs that ended more than power_run_days ago, and times off that ended more than reboot_days ago.';
+	'Delete programs that ended more than power_run_days ago, and periods of powered-off nodes that ended more than '
+	'reboot_days ago.';
 
 create function internal.power_runs_json(p_names text[]) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -124,4 +125,4 @@ begin
 		from (select x.* from power_run x where p_names = '{}' or x.node = any (p_names) order by x.run_id desc limit 50) r);
 end $$;
 comment on function internal.power_runs_json(text[]) is
-	'The last 50 runs of programs that power, boot or prepare these nodes ({}: any), the newest first.';
+	'The last 50 programs that powered, booted or prepared these nodes ({}: any node), the newest first.';

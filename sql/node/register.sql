@@ -69,14 +69,15 @@ comment on function internal.node_inventory(jsonb) is
 
 create function internal.given_again_from(p_node int) returns timestamptz
 language sql stable set search_path = live, rota, pg_temp as $$
-	-- A promotion is noticed before anything is started. A restored copy may have started steps before a node noticed it.
+	-- After a promotion, an incarnation begins before any step is started. A restored copy may have started steps before a node
+	-- showed that it is one.
 	select case when i.reason like 'a node has seen%' then least(pg_postmaster_start_time(), i.began_at) else i.began_at end
 	from (select x.reason, x.began_at from incarnation x where x.incarnation > 1 order by x.incarnation desc limit 1) i
 	join node_lease l on l.node_id = p_node and l.renewed_at < i.began_at;
 $$;
 comment on function internal.given_again_from(int) is
-	'Since when numbers of attempts may be given again that the node has had from another server. null: the node has registered '
-	'in this incarnation of the database.';
+	'The time since when this database may have given numbers of attempts that the node knows from another server. '
+	'Null: the node has registered in this incarnation.';
 
 create function internal.node_missing(p_facts jsonb)
 	returns table (node_id int, job_id bigint, step_id int, attempt int, message text)
@@ -97,13 +98,13 @@ begin
 		and not (a.phase = 'ordered' and exists (select from node_order o
 			where o.node_id = a.node_id and o.kind = 'launch' and o.job_id = a.job_id
 				and a.step_id = any (o.step_id || o.also) and o.attempt = a.attempt)))
-		-- An attempt of that number which another server had given: its records are not those of this one.
+		-- The node has an attempt of this number that another server had given.
 		or (a.phase = 'ordered' and (p.attempts || p.reported) ? k.name
 			and (select t.ordered_at from attempt t
 				where t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt)
 				>= internal.given_again_from(a.node_id));
 end $$;
-comment on function internal.node_missing(jsonb) is 'Attempts that nodes are meant to have and do not.';
+comment on function internal.node_missing(jsonb) is 'Attempts that nodes should have and have not.';
 
 create function internal.node_reclaim(p_facts jsonb, p_nodes int[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -128,13 +129,13 @@ begin
 		select x from internal.node_missing(p_facts) m
 			join attempt t on t.job_id = m.job_id and t.step_id = m.step_id and t.attempt = m.attempt,
 			unnest(t.node_ids) x));
-	-- The state after the lock. What has begun meanwhile was not ordered when the node said what it has, so it is missing only
-	-- where the node names an earlier attempt of that number. Its job is not locked.
+	-- Read the state again under the locks. An attempt that has begun since the inventory is missing in it, and is well, unless
+	-- the inventory has an earlier attempt of this number. The job of such an attempt is not locked here.
 	if exists (select from internal.node_missing(p_facts) m join internal.node_inventory(p_facts) p on p.node_id = m.node_id
 			where m.job_id <> all (v_jobs)
 				and (p.attempts || p.reported) ? (m.job_id || '.' || m.step_id || '.' || m.attempt)) then
-		raise exception 'a number of an attempt that the node has was given again meanwhile' using errcode = '40001',
-			hint = 'Register again.';
+		raise exception 'the number of an attempt that the node has was given to another attempt meanwhile'
+			using errcode = '40001', hint = 'Register again.';
 	end if;
 	for v_one in
 		select m.message, jsonb_agg(to_jsonb(m) - 'message') as lost from internal.node_missing(p_facts) m
@@ -161,8 +162,8 @@ begin
 				and o.step_id = k.step_id and o.attempt = k.attempt)));
 end $$;
 comment on function internal.node_reclaim(jsonb, int[]) is
-	'End what registering nodes do not have any more, kill what they should not have. Locks jobs, then nodes. '
-	'40001: an attempt has begun meanwhile that has to end too.';
+	'End the attempts that registering nodes have lost, and order them to kill those that they should not have. Locks '
+	'jobs, then nodes. 40001: an attempt of a job that is not locked is to end too.';
 
 create function internal.node_flaps(p_node int) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$

@@ -1,13 +1,12 @@
--- Which running steps can be moved, and what a move of each costs, for proposals of moves (jobmgr/schedule/schedule_moves.c);
+-- Moves of running steps: which steps can be moved, and at which cost, for the proposals of jobmgr/schedule/schedule_moves.c;
 -- and the commit of the moves that the leader makes.
---
 -- Invariants:
--- - The steps of a move are saved first, and end only when they are. What they free is kept for the step that it makes room for,
---   from the commit of the move on.
--- - Steps that move so that a node becomes empty have claims of their own, for where they go. While another step waits, these
---   are given up as long as the steps run, since each has its CPUs twice.
--- - If one of them is not saved, what was kept is given up, and that step goes on where it is. So do those of the same move that
---   are saved after that: each ends only if something is kept at that time. No session locks jobs of others for that.
+-- - The steps of a move are asked for checkpoints, and end only when these are complete.
+-- - From the commit of the move on, a claim keeps what they free for the step that they make room for.
+-- - Steps that move to empty a node have claims themselves, for the places to which they move. When another step waits, claims of
+--   such steps that still run are given up, since each of these steps counts twice.
+-- - If a step of a move is not saved, the claim is given up and the step stays. Steps of the same move that are saved after
+--   that stay too: each checks for the claim when its checkpoint is complete. No session locks jobs of others for that.
 
 create function internal.restore_cost(p_job bigint, p_step int) returns double precision
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -16,7 +15,7 @@ begin
 		where c.job_id = p_job and c.step_id = p_step and c.restored_at is not null);
 end $$;
 comment on function internal.restore_cost(bigint, int) is
-	'Mean seconds that it took to go on from checkpoints of a step; null: it never did.';
+	'Mean seconds of the restarts from checkpoints of a step; null: there was none.';
 
 create function internal.move_is_futile(p_job bigint, p_step int, p_attempt int) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -27,8 +26,8 @@ begin
 		where c.job_id = p_job and c.step_id = p_step and c.attempt = p_attempt and c.reason = 'move' and c.state = 'failed');
 end $$;
 comment on function internal.move_is_futile(bigint, int, int) is
-	'Whether an attempt was lately not saved when it was to be moved: for ten times checkpoint_wait_s, and for twice as long '
-	'after each further failure. Null: it never was asked in vain.';
+	'Whether an attempt is not to be moved because it was lately asked for a checkpoint for a move and not saved: for '
+	'ten times checkpoint_wait_s, and for twice as long after each further failure. Null: it never failed.';
 
 create function internal.off_after_s(p_node int) returns double precision
 language sql stable set search_path = rota, pg_temp as $$
@@ -37,7 +36,7 @@ language sql stable set search_path = rota, pg_temp as $$
 	from node n where n.node_id = p_node;
 $$;
 comment on function internal.off_after_s(int) is
-	'Seconds after which a node is powered off once nothing is on it; infinity: it stays on.';
+	'Seconds for which a node without work stays on before it is powered off; infinity: it is not powered off.';
 
 create function internal.movable_steps() returns table (job_id bigint, step_id int, cost_s double precision,
 	off_after_s double precision)
@@ -64,10 +63,10 @@ begin
 	order by s.rank desc, s.job_id, s.step_id;
 end $$;
 comment on function internal.movable_steps() is
-	'Running steps that can be saved and go on elsewhere, and seconds that this takes, as measured: the latest five checkpoints, '
-	'and all restarts from them; without a restart as long again as the checkpoint. '
-	'A step of which no checkpoint was measured is none, nor one that was lately to move and was not saved. '
-	'off_after_s: internal.off_after_s of its first node.';
+	'Running steps that can be saved and continue on other nodes. cost_s: measured seconds of a move, from the latest '
+	'five checkpoints and all restarts from them; a step without a restart counts its checkpoint twice. Steps without a '
+	'measured checkpoint are left out, and so are those of internal.move_is_futile. off_after_s: internal.off_after_s '
+	'of its first node.';
 
 create function internal.snapshot_moves() returns jsonb
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -80,8 +79,8 @@ begin
 			array(select (m ->> 'step_id')::int from jsonb_array_elements(v_movers) m)) x));
 end $$;
 comment on function internal.snapshot_moves() is
-	'Steps that can be moved [{job_id, step_id, cost_s, off_after_s}], and what each asks for when it starts again, '
-	'as api.schedule_pending answers it.';
+	'Steps that can be moved [{job_id, step_id, cost_s, off_after_s}], and the request of each when it starts again, as '
+	'api.schedule_pending answers it.';
 
 create function api.schedule_movers() returns table (job_id bigint, step_id int, cost_s double precision,
 	off_after_s double precision)
@@ -99,7 +98,8 @@ begin
 	perform internal.checkpoint_ask(p_job, p_step, 'move', 'schedule', p_why, 'requeue');
 end $$;
 comment on function internal.move_step(bigint, int, text) is
-	'Have a running step saved, and queued again when it is (internal.checkpoint_follow). The caller has locked its job.';
+	'Ask a running step for a checkpoint, after which it is queued again (internal.checkpoint_follow). The caller has '
+	'locked its job.';
 
 create function internal.move_make(p_move jsonb) returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -128,7 +128,7 @@ begin
 	if v_waiting is not true or v_moving = '{}' or cardinality(v_moving) <> jsonb_array_length(p_move -> 'moving') then
 		return false;
 	end if;
-	-- They have that time to begin the checkpoint, and again to end it.
+	-- A step has checkpoint_wait_s to begin its checkpoint, and as long again to finish it.
 	perform internal.claim_add((
 		select jsonb_agg(x || jsonb_build_object('grace_s', 2 * internal.setting_int('checkpoint_wait_s')))
 		from jsonb_array_elements(p_move -> 'steps') x), p_move -> 'moving');
@@ -138,31 +138,32 @@ begin
 	return true;
 end $$;
 comment on function internal.move_make(jsonb) is
-	'Have the steps of a move saved, and keep what they free; false: something has changed, and nothing is done. '
-	'To empty a node (empties), the places of the steps that move are kept. The caller has locked the jobs.';
+	'Make one move: ask its steps for checkpoints, and write the claim. To empty a node (member empties), the claims '
+	'are those of the moving steps. False: a step has changed, and nothing was done. The caller has locked the jobs.';
 
 create function internal.move_key(p_one rota.checkpoint) returns jsonb
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select jsonb_build_array(jsonb_build_object('job', p_one.job_id, 'step', p_one.step_id, 'attempt', p_one.attempt));
 $$;
 comment on function internal.move_key(rota.checkpoint) is
-	'The step of a checkpoint as rota.preempt_claim.moving names it.';
+	'The step of a checkpoint, in the form of rota.preempt_claim.moving.';
 
 create function internal.move_is_wanted(p_one rota.checkpoint) returns boolean
 language sql stable set search_path = live, rota, pg_temp as $$
 	select exists (select from internal.claim_open c where c.moving @> internal.move_key(p_one));
 $$;
 comment on function internal.move_is_wanted(rota.checkpoint) is
-	'Whether a step waits for what a step that is moved frees, or the place of the moved step is kept. '
-	'Not if another step of the move was not saved, if the step has started elsewhere or was cancelled, or if its time is over.';
+	'Whether a step whose checkpoint is complete is still to move: its move has a claim. It has none if another step of '
+	'the move was not saved, if the step that was to start has started elsewhere or was cancelled, or if the claim has '
+	'expired.';
 
 create function internal.move_unsaved(p_failed rota.checkpoint) returns void
 language sql set search_path = live, rota, pg_temp as $$
 	delete from preempt_claim c where c.moving @> internal.move_key(p_failed);
 $$;
 comment on function internal.move_unsaved(rota.checkpoint) is
-	'A step that was to make room could not be saved, or ends for another reason: nothing is kept any more, '
-	'and the other steps of the move go on (internal.move_is_wanted).';
+	'A step of a move could not be saved, or ends for another reason: give up the claim of the move. The other steps of '
+	'the move stay (internal.move_is_wanted).';
 
 create function api.schedule_move(p_term bigint, p_moves jsonb) returns int
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
@@ -175,8 +176,8 @@ begin
 	perform internal.leader_check(p_term);
 	v_jobs := internal.job_lock_free(v_jobs);
 	for v_move in select x.value from jsonb_array_elements(p_moves) with ordinality x (value, nr) order by x.nr loop
-		-- Stop at the first move with a job that another session has locked. Each later move counts on what the moves before
-		-- it free, so a later cycle proposes all of them anew.
+		-- Stop at the first move with a job that another session has locked. Later moves may need resources that this one
+		-- frees, so a later cycle proposes all of them again.
 		exit when exists (select from jsonb_array_elements((v_move -> 'steps') || (v_move -> 'moving')) x
 			where (x ->> 'job')::bigint <> all (v_jobs));
 		exit when not internal.move_make(v_move);
@@ -186,7 +187,7 @@ begin
 	return v_made;
 end $$;
 comment on function api.schedule_move(bigint, jsonb) is
-	'Make moves: [{steps: [{job, step, shares: [{node, cpus, mem_mb, gres, licenses}]}], moving: [{job, step, attempt}], '
-	'empties: node}]. With `empties`, the steps are those that move. '
-	'Steps that move are asked for a checkpoint, and queued again when it is complete; what they free is kept for `steps`. '
-	'Answers how many moves were made, up to the first one that does not hold any more. RT412: no longer leader.';
+	'Make moves: [{steps: [{job, step, shares: [{node, cpus, mem_mb, gres, licenses}]}], moving: [{job, step, '
+	'attempt}], empties: node}]. The steps in `moving` are asked for checkpoints, and queued again when these are '
+	'complete. What they free is kept for `steps`; with `empties`, `steps` are the moving steps themselves. Answers the '
+	'number of moves that were made: it stops at the first one that is not possible any more. RT412: no longer leader.';

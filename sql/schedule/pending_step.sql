@@ -1,8 +1,7 @@
--- What pending steps request, as the leader reads it for the steps of the queue (pending.sql) that it has not cached.
---
+-- What pending steps request. The leader reads it for those steps of the queue (pending.sql) whose request it has not cached.
 -- Invariants:
--- - An answer that says steady stays valid as long as version and stamp of the step's row do.
--- - Nothing is read for peers, limits, moves or checkpoints where the site or the step has none.
+-- - An answer with `steady` stays valid as long as version and stamp of the step's row do not change.
+-- - Nothing is read about peers, limits, moves or checkpoints where the site or the step has none.
 
 create function internal.pending_tops(p_jobs bigint[], p_steps int[]) returns jsonb
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -15,7 +14,8 @@ begin
 			join step s on s.job_id = o.job_id and s.step_id = o.step_id)) t) end;
 end $$;
 comment on function internal.pending_tops(bigint[], int[]) is
-	'The lowest limits of each measure of the lines of steps, by "association partition"; null: there are no limits.';
+	'For each association and partition of steps ("association partition"), the lowest limit of each measure; null: '
+	'there are no limits.';
 
 create function internal.pending_peers(p_job bigint, p_step int, out same_nodes int[], out other_nodes int[],
 	out same_as_step int[], out other_than_step int[])
@@ -30,8 +30,8 @@ begin
 	where e.job_id = p_job and e.step_id = p_step and e.kind in ('same_nodes', 'other_nodes') and not e.gates;
 end $$;
 comment on function internal.pending_peers(bigint, int) is
-	'The nodes that a step has to be on, and to keep off, because of its peers, and those steps of its job that start '
-	'together with it and bind it so.';
+	'Where the peers of a step let it start: same_nodes and other_nodes are nodes of peers that have started; '
+	'same_as_step and other_than_step are steps of its job that start in the same decision.';
 
 create function internal.pending_misfits(p_jobs bigint[], p_steps int[])
 	returns table (job_id bigint, step_id int, nodes text[])
@@ -57,7 +57,7 @@ begin
 	end if;
 end $$;
 comment on function internal.pending_misfits(bigint[], int[]) is
-	'Nodes on which steps that go on from checkpoints cannot do so.';
+	'Nodes on which steps cannot continue from their checkpoints.';
 
 create type internal.pending_step as (
 	job_id bigint, step_id int, request_id int, name text, array_index int, attempt int, partition text, user_name text, qos
@@ -78,7 +78,7 @@ begin
 	return query
 	select s.job_id, s.step_id, s.request_id, r.name, s.array_index, s.attempt, r.partition, j.user_name, j.qos, s.rank,
 		r.nodes_min,
-		-- Fewer nodes than the step asks for at most, if limits allow no more.
+		-- The most nodes that limits allow, if that is less than the step asks for at most.
 		case when z.nodes < coalesce(r.nodes_max, greatest(r.ntasks, r.nodes_min)) then z.nodes else r.nodes_max end as nodes_max,
 		r.ntasks, r.ntasks_per_node, r.cpus_per_task, case r.mem_mb when 0 then -1 else r.mem_mb end as mem_mb,
 		coalesce(r.mem_per_cpu_mb, case when r.mem_mb is null then p.default_mem_per_cpu_mb end) as mem_per_cpu_mb,
@@ -129,7 +129,7 @@ begin
 	order by o.nr;
 end $$;
 comment on function api.schedule_pending(bigint[], int[]) is
-	'What these steps ask for, in the order given; admitted and reservation: the one that it asks for (-1: gone, or closed '
-	'to it); data_nodes: nodes that had data of the job when this was read; steady: nothing else of that changes but with the '
-	'step''s row and the stamp (api.schedule_queue); variables: of an element whose job has directives for burst_buffer.lua, as '
-	'fields.';
+	'The requests of these steps, in the order given. admitted: the reservations that admit the step; reservation: the '
+	'one that it asks for (-1: it does not exist, or does not admit the step); data_nodes: nodes that had data of the '
+	'job at this time; steady: everything but data_nodes changes only with the steps row and the stamp '
+	'(api.schedule_queue); variables: of an element whose job has directives for burst_buffer.lua, as fields.';

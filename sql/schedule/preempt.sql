@@ -1,16 +1,16 @@
--- Preemption: what may be preempted, and the commit of what the leader picks (jobmgr/schedule/schedule_preempt.c).
---
+-- Preemption: which steps may be preempted, and the commit of the leader's picks (jobmgr/schedule/schedule_preempt.c).
 -- Invariants:
--- - The tier of a step is that of its partition plus that of its quality of service, which is part of its rank: a tier weighs
---   more than any priority or age. So each reader of the queue has the order of the tiers, too.
--- - Victims are ended, and what they free is kept for the step that preempts, in one transaction.
--- - A claim ends when its step starts, ends or is held, or after a bound. Nothing else depends on it,
---   so a lost one costs only time.
+-- - The tier of a step is that of its partition plus that of its quality of service. The latter is part of its rank, where a
+--   tier weighs more than any priority or age. So each reader of the queue has the order of the tiers.
+-- - One transaction orders the end of all victims of a pick and writes the claim, which keeps what they free for the step that
+--   preempts.
+-- - A claim ends when its step starts, ends or is held, or when it expires. A claim that is lost costs only time.
 
 -- Functions of a rank are expressions, which the planner inlines: readers of the queue call them for each row.
 create function internal.tier_rank(p_tier int) returns bigint
 language sql immutable return p_tier * 100000000000000;
-comment on function internal.tier_rank(int) is 'What a tier adds to a rank: about 3,000 years of waiting.';
+comment on function internal.tier_rank(int) is
+	'The part of a rank that a tier adds: as much as about 3,000 years of waiting.';
 
 create function internal.rank_points(p_points bigint, p_point_ms bigint) returns bigint
 language sql immutable return greatest(-40000000000000, least(40000000000000, p_points::numeric * p_point_ms))::bigint;
@@ -25,7 +25,7 @@ comment on function internal.rank_tier(bigint) is 'The tier in a rank.';
 create function internal.eternal_rank(p_eternal boolean) returns bigint
 language sql immutable return case when p_eternal then -5000000000000000 else 0 end;
 comment on function internal.eternal_rank(boolean) is
-	'What the rank of an eternal step gets in addition: a negative number; 0 for another step.';
+	'The part of a rank that is added for an eternal step, a negative number; 0 for other steps.';
 
 create function internal.rank_is_eternal(p_rank bigint) returns boolean
 language sql immutable return p_rank < -2500000000000000;
@@ -93,9 +93,10 @@ begin
 			order by o.order_id desc limit 1), 'resume') = 'resume');
 end $$;
 comment on function internal.preempt_candidates(int) is
-	'Steps below a tier that may be preempted, from when on (from_at; of a step that has not started: if it started now). '
-	'lost_s: seconds of work that are lost; mode: what becomes of the step; grace_s: as rota.partition.preempt_grace_s; '
-	'gives_licenses: it gives its licences back while it is suspended. A pre-dispatched element holds no CPUs and is none.';
+	'Steps of lower tiers that may be preempted. from_at: from when on (of a step that has not started: as if it '
+	'started now); lost_s: seconds of work that are lost; mode: how it is preempted; grace_s: as '
+	'rota.partition.preempt_grace_s; gives_licenses: a suspension gives its licences back. Pre-dispatched elements are '
+	'left out, since they hold no CPUs.';
 
 create function api.schedule_candidates(p_tier int)
 returns table (job_id bigint, step_id int, attempt int, tier int, lost_s double precision, from_at double precision,
@@ -110,9 +111,9 @@ begin
 	order by c.job_id, c.step_id;
 end $$;
 comment on function api.schedule_candidates(int) is
-	'Steps below a tier that may be preempted, how many seconds of work each loses, and from when on (epoch seconds; of a step '
-	'that has not started: if it started now, so the leader looks again then). suspends: it keeps its memory and devices, and '
-	'its licences unless gives_licenses.';
+	'Steps of lower tiers that may be preempted, with the seconds of work that each loses. from_at: from when on, in '
+	'epoch seconds (of a step that has not started: as if it started now, so that the leader asks again then). '
+	'suspends: it is suspended and keeps memory and devices, and its licences unless gives_licenses.';
 
 -- A claim whose step no longer waits does not count. The leader reads claims with each tick, since they are few.
 create view internal.claim_open as
@@ -122,13 +123,14 @@ join live.step s on s.job_id = c.job_id and s.step_id = c.step_id
 left join live.step_array a on a.job_id = c.job_id and a.step_id = c.step_id
 where c.until_at > now() and s.ended_at is null and s.held = '' and s.deps_waiting = 0
 	and (s.state = 'pending' or (s.is_array and s.attempt = 0 and a.next < a.size)
-		-- A step that moves so that a node becomes empty has its CPUs twice until it is saved. Nobody waits for that.
+		-- A step that moves to empty a node counts twice until it is saved. No waiting step must be kept back by that.
 		or (c.moving @> jsonb_build_array(jsonb_build_object('job', s.job_id, 'step', s.step_id, 'attempt', s.attempt))
 			and not exists (select from rota.plan p
 				where p.reason in ('resources', 'priority', 'license')
 					and not exists (select from rota.preempt_claim o where o.job_id = p.job_id and o.step_id = p.step_id))));
 comment on view internal.claim_open is
-	'Claims whose steps still wait, or run until they have moved to what is kept for them, and no step without a claim waits.';
+	'Claims that count. The step of a claim waits; or it runs and is to move to what the claim keeps, while each '
+	'waiting step has a claim.';
 
 create function internal.claim_list() returns jsonb
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -164,8 +166,8 @@ language sql set search_path = live, rota, pg_temp as $$
 	from jsonb_to_recordset(p_steps) x (job bigint, step int, shares jsonb, grace_s int);
 $$;
 comment on function internal.claim_add(jsonb, jsonb) is
-	'Keep for steps [{job, step, shares, grace_s}] what others free, who have so many seconds for it; p_moving: steps '
-	'[{job, step, attempt}] that are moved for that.';
+	'Write the claims of steps [{job, step, shares, grace_s}]; grace_s: seconds that the victims have to free what is '
+	'kept. p_moving: steps [{job, step, attempt}] that are moved for the claims.';
 
 create function internal.claim_is_stale() returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -187,7 +189,8 @@ comment on function internal.claim_drop() is
 create function internal.claim_settle(p_began internal.move_made[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	-- As many claims of a step as have started of it. An element with a row of its own has claims of its own.
+	-- An array has a claim for each element that is to start: delete as many as have started. An element with a row of its own
+	-- has its own claims.
 	delete from preempt_claim d
 	using (
 		select c.claim_id, row_number() over (partition by c.job_id, c.step_id order by c.claim_id) as nr, b.n
@@ -249,7 +252,7 @@ begin
 			null, null)::internal.preempt_taken]);
 		return;
 	end if;
-	-- The steps for which it was to go look for others.
+	-- The leader picks other victims for the steps that were to get its resources.
 	delete from preempt_claim c using preempted e
 	where e.job_id = p_failed.job_id and e.step_id = p_failed.step_id and e.attempt = p_failed.attempt
 		and c.job_id = e.by_job_id and c.step_id = e.by_step_id;
@@ -257,7 +260,7 @@ begin
 	where e.job_id = p_failed.job_id and e.step_id = p_failed.step_id and e.attempt = p_failed.attempt;
 end $$;
 comment on function internal.preempt_unsaved(rota.checkpoint) is
-	'The checkpoint of a step that is preempted has failed: it is spared or ended, as its partition says.';
+	'The checkpoint of a victim has failed: the step is spared or ended, as its partition says.';
 
 create function internal.preempt_end(p_taken internal.preempt_taken[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -275,7 +278,7 @@ begin
 	set by_job_id = excluded.by_job_id, by_step_id = excluded.by_step_id, mode = excluded.mode, at = excluded.at,
 		lost_s = preempted.lost_s + excluded.lost_s, times = preempted.times + 1, resumed_at = null;
 	perform internal.pause_begin(array(select v::internal.preempt_taken from unnest(p_taken) v where v.mode = 'suspend'));
-	-- What can be asked for no checkpoint is ended.
+	-- Victims that cannot be asked for a checkpoint are ended.
 	perform internal.preempt_kill(array(
 		select v::internal.preempt_taken from unnest(p_taken) v
 		where case v.mode when 'suspend' then false
@@ -319,8 +322,9 @@ begin
 		where coalesce(f.victims, 0) = p.victims);
 end $$;
 comment on function internal.preempt_valid(jsonb, bigint[], internal.preempt_victim[]) is
-	'Those picks, in their order, that still hold: all of their steps wait, all of their victims may be preempted for them and '
-	'are of no pick before, and all jobs are locked (p_free). grace_s: the longest one of the victims. Null: none.';
+	'The picks that are still possible, in their order: all steps wait, all victims may be preempted for them and are '
+	'in no earlier pick, and the caller has locked all jobs (p_free). grace_s: the longest one of the victims. Null: '
+	'none.';
 
 create function internal.preempt_victims(p_picks jsonb, p_candidates internal.preempt_victim[]) returns internal.preempt_taken[]
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -334,10 +338,11 @@ begin
 		join unnest(p_candidates) c on c.job_id = x.job and c.step_id = x.step
 		order by c.job_id, c.step_id);
 end $$;
-comment on function internal.preempt_victims(jsonb, internal.preempt_victim[]) is 'The victims of picks that hold.';
+comment on function internal.preempt_victims(jsonb, internal.preempt_victim[]) is
+	'The victims of picks that are still possible (internal.preempt_valid).';
 
--- A pick is made whole or not at all. All of a call are written together: a statement for each victim would take the database
--- as long as their ends.
+-- A pick is made as a whole or not at all. One statement writes all picks of a call: a statement for each victim would take as
+-- long as the end of the victim.
 create function api.schedule_preempt(p_term bigint, p_picks jsonb) returns int
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 declare
@@ -365,6 +370,6 @@ begin
 	return coalesce(jsonb_array_length(v_picks), 0);
 end $$;
 comment on function api.schedule_preempt(bigint, jsonb) is
-	'Preempt as picked: [{steps: [{job, step, shares: [{node, cpus, mem_mb, gres, licenses}]}], victims: [{job, step, '
-	'attempt}]}]. All victims get their order to end at once. Answers how many picks were made; the others no longer hold, or '
-	'another session has locked a job of theirs. RT412: no longer leader.';
+	'Make picks: [{steps: [{job, step, shares: [{node, cpus, mem_mb, gres, licenses}]}], victims: [{job, step, '
+	'attempt}]}]. All victims are ordered to end at once. Answers the number of picks that were made. The others are '
+	'not possible any more, or another session has locked one of their jobs. RT412: no longer leader.';

@@ -1,5 +1,5 @@
--- What the leader reads for a scheduling cycle, all at one moment, for those who ask what would be if (bin/rota/verb/plan.c). It
--- writes nothing and locks nothing.
+-- One snapshot of all that the leader reads for a scheduling cycle, for `rota plan` (bin/rota/verb/plan.c), which simulates
+-- changes. These functions write nothing and lock nothing.
 
 create function internal.snapshot_queue(p_rows int) returns jsonb
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -18,8 +18,8 @@ begin
 			array(select (q ->> 'step_id')::int from jsonb_array_elements(v_queue) q)) x));
 end $$;
 comment on function internal.snapshot_queue(int) is
-	'The queue, of each partition so many rows, each with its rank, which has the tier of its partition, too, and what its steps '
-	'request.';
+	'The first rows of the queue of each partition, with the request of each step and its rank. The rank includes the '
+	'tier of the partition.';
 
 create function internal.snapshot_ranks() returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
@@ -28,7 +28,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		'qos', (select jsonb_object_agg(q.qos, jsonb_build_object('tier', q.tier, 'priority', q.priority)) from qos q));
 $$;
 comment on function internal.snapshot_ranks() is
-	'What the rank of a submission depends on, see internal.submit_rank: {point_ms, partitions: {NAME: TIER}, '
+	'The values from which internal.submit_rank computes the rank of a submission: {point_ms, partitions: {NAME: TIER}, '
 	'qos: {NAME: {tier, priority}}}.';
 
 create function api.plan_snapshot(p_uid int, p_user text, p_request jsonb) returns jsonb
@@ -51,7 +51,7 @@ begin
 		|| internal.snapshot_queue(least(coalesce(internal.request_int(p_request, 'rows', 100000), 1000), 10000)::int);
 end $$;
 comment on function api.plan_snapshot(int, text, jsonb) is
-	'The snapshot on which a scheduling cycle would decide now, for those who may see all jobs. Request {rows: of each '
-	'partition, moves}. Answer {now, claims, resumes, nodes, partitions, running, licenses, outages, queue, pending}, as the '
-	'functions schedule_... answer them, and ranks, as internal.snapshot_ranks does; candidates if anything may be preempted; '
-	'with moves also those of internal.snapshot_moves.';
+	'What a scheduling cycle would read now; for callers who may see all jobs. Request {rows: for each partition, '
+	'moves}. Answer {now, claims, resumes, nodes, partitions, running, licenses, outages, queue, pending}, as the '
+	'functions schedule_... answer them, and ranks (internal.snapshot_ranks); candidates, if anything may be preempted; '
+	'with moves, also the members of internal.snapshot_moves.';
