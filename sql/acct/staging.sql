@@ -19,7 +19,7 @@ comment on column acct.staging.user_name is 'Login name of the job''s owner.';
 comment on column acct.staging.account is 'Account that pays; null: none.';
 comment on column acct.staging.state is
 	'State of the data: pending, setup, staging_in, staged, pre_run, running, post_run, staging_out, teardown, '
-	'complete or failed; of an array, array as long as the data of an element is not done with.';
+	'complete or failed; array: of an array, until the data of all of its elements is torn down.';
 comment on column acct.staging.directives is 'The directives, one a line; null: you are neither its owner nor an administrator.';
 comment on column acct.staging.message is
 	'Why a function failed, the latest time; null: none has failed, or you are neither its owner nor an administrator.';

@@ -32,7 +32,7 @@ const struct verb_option plan_options[] = {
 	{PLAN_ADD_NODES, "add-nodes", "NODES", "what if there were more nodes, COUNT:CPUSc,MEM, such as 4:64c,250G"},
 	{PLAN_SET, "set", "CHANGE",
 	 "what if a partition had other limits, such as partition.main.max_time=1-0; also max_nodes, state"},
-	{PLAN_AT, "at", "WHEN", "compare at that time, when all that runs has ended at its time limit"},
+	{PLAN_AT, "at", "WHEN", "compare at that time, with running steps ended at their time limits"},
 	{PLAN_MOVES, "moves", NULL, "propose moves of running steps that gain more than they cost"},
 	VERB_OPTION_JSON_OWN,
 	{0, NULL, NULL, NULL},
