@@ -1,6 +1,6 @@
-/* file.c - descriptors: how they are written to, and whether they block.
+/* file.c - writes to descriptors, and sets whether they block.
  *
- * Called by: all who write a file, pipe or file in memory whole, or who watch a descriptor in a loop. */
+ * Called by: modules that write whole files or pipes, or watch descriptors in a loop. */
 #include "lib/file.h"
 
 #include <errno.h>

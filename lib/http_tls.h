@@ -30,9 +30,9 @@ struct http_tls_way {
 };
 extern const struct http_tls_way *http_stream_tls;
 
-/* Error messages and sockets that http_stream.c and http_tls.c share. Reads without progress for HTTP_SILENCE_SECONDS fail, and writes
- * without progress for HTTP_SENDING_SECONDS: the kernel's buffers are full then, and a busy jobmgrd reads a piece from each connection in
- * each turn of its loop. http_stream_connect() connects a socket with any time limit; errno is ETIMEDOUT when that has passed. */
+/* Error messages and sockets that http_stream.c and http_tls.c share. A read without progress for HTTP_SILENCE_SECONDS fails, and so does a
+ * write without progress for HTTP_SENDING_SECONDS. A write makes none when the kernel's buffers are full; a busy jobmgrd reads a piece from
+ * each connection in turn. http_stream_connect() connects a socket with a time limit, after which errno is ETIMEDOUT. */
 #define HTTP_READING "could not read jobmgrd's answer"
 #define HTTP_WRITING "could not send the request to jobmgrd"
 enum { HTTP_SILENCE_SECONDS = 600, HTTP_SENDING_SECONDS = 10 };

@@ -32,7 +32,7 @@ struct seal_mac_key;	/* HMAC-SHA-256 */
 struct seal_sign_key;	/* private half of the Ed25519 key, which only jobmgrd reads */
 struct seal_verify_key; /* public half of the Ed25519 key, which is on every node */
 
-/* The code of an error that says that a key file could not be opened, which may pass: SQLSTATE io_error. */
+/* Code of the error of a key file that exists and could not be opened, which may be temporary. It is SQLSTATE io_error. */
 #define SEAL_UNREADABLE "58030"
 
 /* Make the keys of a new instance: DIR/auth.key, DIR/sign.key (mode 0600) and DIR/sign.pub (0644). Keys that exist are kept. */

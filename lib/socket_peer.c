@@ -12,7 +12,7 @@ bool socket_peer_read(int fd, struct ucred *peer)
 {
 	struct ucred read;
 	socklen_t size = sizeof read;
-	/* A socket of another kind has no credentials: the kernel then answers with uid -1. */
+	/* For a socket of another kind, the kernel answers with uid -1. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &read, &size) < 0 || read.uid == (uid_t)-1)
 		return false;
 	*peer = read;

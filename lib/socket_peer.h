@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-/* Set `peer` to the process, user and group at the other end of a connected Unix socket. They are those of the connecting process when
- * it connected, and of the listening process when it began to listen, whoever has the socket now. peer->pid is 0 if that process is not
- * in this PID namespace. Returns false, without a change of `peer`, if `fd` is no such socket, such as a TCP connection. */
+/* Set `peer` to the process, user and group at the other end of a connected Unix socket. The kernel recorded them when the client called
+ * connect(), or the server listen(); another process may have the socket now. peer->pid is 0 if the process is in another PID namespace.
+ * Returns false and leaves `peer` unchanged if `fd` is another kind of socket, such as a TCP connection. */
 bool socket_peer_read(int fd, struct ucred *peer);
 
 #endif

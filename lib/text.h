@@ -19,8 +19,8 @@ size_t text_control_size(const char *text);
  * length stays. */
 void text_clean(char *text);
 
-/* Make room in a buffer of `size` bytes that is filled with output of which text_tail() will keep the last `most` bytes: if it has
- * `length` bytes and no room for more than a NUL, drop the first ones. `size` is at least `most` + 3. Returns how many are left. */
+/* Make room in a buffer for output of which text_tail() will keep the last `most` bytes. If `length` bytes leave room only for a NUL in the
+ * buffer of `size` bytes, drop the first ones. `size` is at least `most` + 3. Returns the number of bytes that are left. */
 size_t text_tail_room(char *text, size_t length, size_t size, size_t most);
 
 /* Cut `text` of `length` bytes to its last `most` bytes, add a NUL, and clean the text as text_clean() does. A character that the cut

@@ -1,11 +1,11 @@
-/* lead_cycle_ahead.c - the stages of a scheduling cycle that send steps ahead: to the node of the step that they wait for.
+/* lead_cycle_ahead.c - the stages of a scheduling cycle that send steps ahead, to the node of the step that they wait for.
  *
  * Called by: lead_cycle.c, if the site has set node.ahead.
  * Invariants:
- *  - Which steps these are, and what they get, is decided by api.schedule_ahead, and once more by api.schedule_ahead_commit under
- *    the locks of job and node. A step that is not sent ahead starts in the ordinary way.
- *  - Nothing is sent ahead behind a step that waits for resources, and nothing while there is an outage: what nodes hold is
- *    withdrawn. */
+ *  - api.schedule_ahead decides which steps are sent ahead and what they hold. api.schedule_ahead_commit decides it again under the
+ *    locks of job and node. A step that is not sent ahead starts in the ordinary way.
+ *  - A step that the queue has after a step that waits for resources is not sent ahead. None is sent during an outage. Nodes give
+ *    such steps back. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "lib/clock.h"
 #include "lib/log.h"
 
-static const double ahead_gap = 0.3; /* seconds between two looks for such steps, each of which reads all that runs */
+static const double ahead_gap = 0.3; /* seconds between two calls of api.schedule_ahead, each of which reads all running steps */
 
 struct ahead_read {
 	struct lead_cycle *cycle;

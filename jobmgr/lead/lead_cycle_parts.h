@@ -21,7 +21,7 @@ enum lead_stage {
 	LEAD_STAGE_SNAPSHOT, /* read tick, the whole snapshot, and launch rows that the signer will most likely need */
 	LEAD_STAGE_REQUESTS, /* read requests of queued steps that are not cached; after LEAD_STAGE_QUEUE also the rest of the snapshot */
 	LEAD_STAGE_DECIDE,   /* run the scheduler, without SQL calls */
-	LEAD_STAGE_WITHDRAW, /* with node.ahead: withdraw pre-dispatched elements that others go before */
+	LEAD_STAGE_WITHDRAW, /* with node.ahead: withdraw pre-dispatched elements that the queue has after waiting steps */
 	LEAD_STAGE_RESUME,   /* let suspended steps go on */
 	LEAD_STAGE_WAKE,     /* ask for the power of nodes that are off, and for the setups of nodes, on which steps are placed */
 	LEAD_STAGE_LAUNCH,   /* read the launch rows of the starts, unless they were prefetched */
@@ -78,7 +78,7 @@ struct lead_cycle {
 	size_t left; /* number of starts and refusals that the database has not confirmed; it skips steps of locked jobs */
 	struct lead_rows *rows;
 	struct lead_rows *moving; /* the requests of steps that can be moved; NULL: none were read */
-	struct lead_rows *ahead;  /* steps that may be sent ahead; NULL: none were looked for */
+	struct lead_rows *ahead;  /* steps that may be sent ahead; NULL: api.schedule_ahead was not called */
 	bool preempted;		  /* victims were picked in this cycle */
 	struct schedule_result *result;
 	struct lead_outcome outcome;

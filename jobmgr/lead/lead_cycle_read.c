@@ -120,7 +120,7 @@ void lead_cycle_read_snapshot(struct lead_cycle *c)
 	cycle_call_launch(c, count, jobs, requests);
 }
 
-/* Is it time to look for running steps to move? A look runs the scheduler many times, so there is one in `schedule.moves` seconds at most. */
+/* May this cycle propose moves? A proposal runs the scheduler many times, so there is at most one in `schedule.moves` seconds. */
 static bool cycle_may_move(const struct lead_cycle *c)
 {
 	return c->conf->schedule_moves > 0 && clock_seconds() >= c->moves_from;
@@ -169,8 +169,8 @@ void lead_cycle_read_candidates(struct lead_cycle *c)
 	db_call(c->db, API_schedule_candidates, (struct db_param[]){{below, -1}}, 1, set_answered, &c->reads[LEAD_CANDIDATES]);
 }
 
-/* Read the running steps that may be moved. A cycle that has preempted steps reads none, because their nodes are not free yet. A look that is
- * wanted before its time is made when the time has come, since nothing else may wake the leader until then. */
+/* Read the running steps that may be moved. A cycle that has preempted steps reads none, because their nodes are not free yet. If it is too
+ * early for a proposal, the next cycle begins at the time of the proposal, since nothing else may wake the leader before. */
 void lead_cycle_read_movers(struct lead_cycle *c)
 {
 	bool wanted = !c->preempted && c->conf->schedule_moves > 0 && lead_moves_are_wanted(c->rows, c->result);
@@ -179,7 +179,7 @@ void lead_cycle_read_movers(struct lead_cycle *c)
 		c->outcome.transition_in = fmin(c->outcome.transition_in, c->moves_from - clock_seconds());
 	if (c->preempted || !cycle_may_move(c))
 		return;
-	/* With an empty queue, the snapshot has been read for this look. */
+	/* With an empty queue, the snapshot was read for the moves alone. */
 	if (wanted || c->result->wait_count == 0)
 		c->moves_from = clock_seconds() + c->conf->schedule_moves;
 	if (!wanted)

@@ -236,7 +236,7 @@ static int compare_used(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* List the movers on a node. Returns 0 if anything else is on it, or if it would not be powered off. */
+/* List the movers on a node. Returns 0 if a step that cannot be moved is on it, or if it would not be powered off. */
 static size_t node_movers(const struct moves *m, int node_id, struct schedule_moved *list)
 {
 	const struct schedule_snapshot *s = &m->now->snapshot;

@@ -5,7 +5,7 @@
 #include "jobmgr/schedule/schedule.h"
 #include "jobmgr/schedule/schedule_arena.h"
 
-/* A running step that can be saved and go on elsewhere. */
+/* A running step that can be saved and continue on other nodes. */
 struct schedule_mover {
 	struct schedule_pending request; /* the step's request when it starts again elsewhere */
 	double cost_s;			 /* seconds that a move of it takes, as measured */
@@ -28,7 +28,7 @@ struct schedule_move {
 	size_t pending;			     /* SCHEDULE_MOVE_ROOM: index of the step that starts now */
 	const struct schedule_start *starts; /* SCHEDULE_MOVE_ROOM: starts of this step and of its gang */
 	size_t start_count;
-	int node_id;   /* SCHEDULE_MOVE_EMPTY: the node on which nothing is left */
+	int node_id;   /* SCHEDULE_MOVE_EMPTY: the node that becomes empty */
 	int cpus;      /* CPUs of that step or node */
 	double gain_s; /* seconds by which the step starts earlier, or for which the node is off */
 	const struct schedule_moved *list;
@@ -50,8 +50,8 @@ struct schedule_moves_bound {
 
 enum { SCHEDULE_MOVES_WAITS_MOST = 16 };
 
-/* Propose moves for what waits in `result`, the result of the scheduler for `snapshot`, one after the other, each on top of those before. Nodes
- * are emptied only if nothing waits and they are then powered off. All is in `arena`. */
+/* Propose moves for the steps that wait in `result`, the result of the scheduler for `snapshot`. Each move assumes that those before it are
+ * made. Moves that empty nodes are proposed only if no step waits and the nodes are then powered off. The moves are allocated in `arena`. */
 struct schedule_moves schedule_moves(struct schedule_arena *arena, const struct schedule_snapshot *snapshot,
 				     const struct schedule_policy *policy, const struct schedule_result *result,
 				     const struct schedule_mover *movers, size_t mover_count, struct schedule_moves_bound bound);

@@ -63,7 +63,7 @@ enum option_id {
 	OPTION_ROWS
 };
 
-/* The rows before this one have settings. The rows from it on are of kind OPTION_IGNORED, so that no step has room for them. */
+/* Number of options whose settings a step stores. The options after them are of kind OPTION_IGNORED. */
 enum { OPTION_SETTINGS = OPTION_ID_OVERSUBSCRIBE };
 
 struct option_row {

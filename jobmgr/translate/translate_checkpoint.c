@@ -53,7 +53,8 @@ static bool step_has_gpus(struct translation *t, const struct translate_step *s)
 			  : json_integer_value(json_object_get(translate_value(t, s, OPTION_ID_GRES), "gpu")) > 0;
 }
 
-/* Refuse to have images made of what they must not hold, or cannot. For auto, the node chooses app. */
+/* Refuse the drivers dmtcp and criu for a step with credentials, which an image must not hold, or GPUs, which it cannot. With auto, the node
+ * chooses app. */
 static void check_image(struct translation *t, const struct translate_step *s)
 {
 	const char *driver = checkpoint_driver(t, s);

@@ -18,7 +18,7 @@ struct agent_order_fetch {
 	const struct agent_context *context;
 	const struct agent_order_reader *reader;
 	bool is_asking, ask_again; /* a call is under way; another call has to follow */
-	bool is_answer_stale;	   /* orders were dropped since that call named them as known, so its answer lacks them */
+	bool is_answer_stale;	   /* orders that the call named as known were dropped, so its answer lacks them */
 	bool has_all;
 };
 

@@ -22,7 +22,7 @@ void agent_order_fetch_free(struct agent_order_fetch *f);
 void agent_order_fetch_ask(struct agent_order_fetch *f);
 /* Returns true if all orders that the database had at the latest call have been read on the current connection. */
 bool agent_order_fetch_has_all(const struct agent_order_fetch *f);
-/* Orders have been dropped. A call under way named them as known, so its answer lacks them: ignore it, and call again. */
+/* Orders were dropped. The answer to a call under way lacks them, since the call named them as known: ignore it, and call again. */
 void agent_order_fetch_dropped(struct agent_order_fetch *f);
 void agent_order_fetch_disconnected(struct agent_order_fetch *f);
 

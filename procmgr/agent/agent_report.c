@@ -54,7 +54,7 @@ struct agent_report {
 	int64_t read_to;      /* every earlier journal record is in the buffer, or in a report that was sent */
 	int64_t acked_to;     /* every earlier journal record is in the database */
 	int64_t truncated_to; /* the launcher was asked to drop every earlier journal record */
-	int64_t found_to;     /* every earlier journal record was there when procmgrd started: another server may have had it */
+	int64_t found_to; /* earlier journal records were there when procmgrd started, and may have been reported to another server */
 	int64_t registered_us, registered_server_us; /* when the nodes were registered, by clock_boot_us() and by the database */
 	struct agent_keep keep;
 	int64_t passed_to;  /* every earlier journal record was passed to agent_order.c, beyond read_to too */

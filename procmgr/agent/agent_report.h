@@ -20,7 +20,8 @@ void agent_report_poll(struct agent_report *r);			/* report new records of the j
 void agent_report_finish(struct agent_report *r);		/* report the rest of the journal, then stop procmgrd */
 void agent_report_within(struct agent_report *r, int64_t usec); /* send a report within `usec` microseconds */
 void agent_report_watch(struct agent_report *r);		/* watch the journal, unless no record is waited for */
-/* The nodes were registered: asked for at `sent_us` (clock_boot_us), and done at `server_us` by the database's clock. */
+/* Handle a registration: procmgrd sent the call at `sent_us` (clock_boot_us), and the database registered the nodes at `server_us` of its own
+ * clock. */
 void agent_report_registered(struct agent_report *r, int64_t sent_us, int64_t server_us);
 void agent_report_disconnected(struct agent_report *r);
 void agent_report_truncate(struct agent_report *r); /* let the launcher drop records that the database acknowledged a while ago */

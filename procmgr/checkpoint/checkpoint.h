@@ -27,7 +27,7 @@ int checkpoint_end(const struct checkpoint *c, bool again);
 /* Compare the files of a checkpoint with the list on standard input, or remove them. `path`: the folder. Returns an exit code. */
 int checkpoint_verify(const char *path);
 int checkpoint_discard(const char *path);
-/* `suspend`: have the programs of the step leave its GPUs; `resume`: have them return. Returns an exit code. */
+/* Command `suspend`: move the programs of the step off its GPUs; command `resume`: move them back. Returns an exit code. */
 int checkpoint_devices(const char *config, const char *command);
 
 #endif

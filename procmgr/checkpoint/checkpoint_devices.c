@@ -1,4 +1,4 @@
-/* checkpoint_devices.c - has the devices of a step freed before it is suspended, and taken again when it goes on.
+/* checkpoint_devices.c - frees the devices of a step before it is suspended, and gives them back to its programs when it is resumed.
  *
  * Called by: bin/rota-checkpoint.c. */
 #include <stdio.h>

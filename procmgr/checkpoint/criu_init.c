@@ -1,12 +1,12 @@
 /* criu_init.c - the first process of a step that CRIU saves and restores (criu_init.h).
  *
- * It starts the program with a process number that is free in each new PID namespace, or has CRIU restore it. It waits for the program, and has
- * CRIU save it when it is asked.
+ * This process starts the program with a process number that is free in each new PID namespace, or has CRIU restore the program. It waits
+ * for the program, and has CRIU save it on request.
  *
  * Called by: bin/rota-checkpoint.c.
  * Invariants:
- * - This process and CRIU are the owner's, with CAP_CHECKPOINT_RESTORE; the program is started without a capability. That keeps no owner from
- *   it: an ambient capability does not set AT_SECURE, so code of the owner can be loaded into this process (LD_PRELOAD), and use the capability.
+ * - This process and CRIU run as the owner with CAP_CHECKPOINT_RESTORE; the program is started without a capability. An owner can use the
+ *   capability all the same: it is ambient and sets no AT_SECURE, so the owner can load code into this process (LD_PRELOAD).
  * - The program gets all orphans of the step, so that CRIU finds each process below it.
  * - Files are reached by descriptors of folders that only the owner can write to. */
 #include "procmgr/checkpoint/criu_init.h"
@@ -65,7 +65,7 @@ static void read_error(char *text, const char *what, struct err *e)
 	err_set(e, "CRIU could not %s it: %.300s", what, after ? after + 3 : "it says no more");
 }
 
-/* Remove what tells CRIU, or the linker of its program, to do something else. */
+/* Remove variables that change what CRIU, or the dynamic linker of its program, does. */
 static void clear_environment(void)
 {
 	static const char *const begins[] = {"CRIU_", "CRTOOLS_", "LD_"};

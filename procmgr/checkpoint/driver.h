@@ -22,7 +22,7 @@ struct driver_use {
 	bool is_choice;	    /* this process only chooses the driver; another process starts the program of the step */
 };
 
-/* The six operations of a checkpoint driver, what a node needs for a restart, and what a driver of devices does. Each driver is one file. */
+/* A driver, which is one file: six operations on checkpoints, the needs of a restart, and two operations on devices. */
 struct driver {
 	const char *prefix; /* "app", or "script:" where a name follows */
 	/* Can the driver serve a step on this node? If not, the error says why. `program`: path of the program to start; NULL:

@@ -1,5 +1,5 @@
-/* driver_cuda.c - the driver cuda: cuda-checkpoint moves what the CUDA programs of a step have on its GPUs to the memory of the host while the step is
- * suspended, and back.
+/* driver_cuda.c - the driver cuda: while a step is suspended, the GPU memory of its CUDA programs is in the memory of the host. The program
+ * cuda-checkpoint moves it there and back.
  *
  * Called by: checkpoint_devices.c.
  * Invariants:
@@ -57,7 +57,7 @@ static bool process_is(const struct driver_use *use, pid_t pid, const char *stat
 	return run_cuda(use, "--get-state", pid, STATE_S, text) == 0 && strcmp(text, state) == 0;
 }
 
-/* Toggle a process. One that has ended meanwhile is in no one's way. */
+/* Toggle a process. Returns true also if the process has ended meanwhile. */
 static bool process_toggle(const struct driver_use *use, pid_t pid, struct err *e)
 {
 	char text[TEXT_SIZE] = "";
@@ -67,7 +67,7 @@ static bool process_toggle(const struct driver_use *use, pid_t pid, struct err *
 		       code == BOUNDED_RUN_LATE ? "it did not end in time" : text);
 }
 
-/* Returns the processes of the step in which CUDA is in this state, malloc'ed. This process is the keeper's child. */
+/* Returns the processes of the step with this state of CUDA, malloc'ed. The caller runs in a child of the keeper. */
 static pid_t *list_processes(const struct driver_use *use, const char *state, int *found)
 {
 	int count;

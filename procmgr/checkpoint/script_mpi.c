@@ -2,7 +2,7 @@
  *
  * Called by: driver.c.
  * Invariants:
- * - Each word counts, in quotes and as an argument as well: a program may be started by another (`time mpirun`), or from Python. */
+ * - Words in quotes and arguments count too: another program may start the launcher (`time mpirun`), or a line of Python. */
 #include "procmgr/checkpoint/script_mpi.h"
 
 #include <stddef.h>

@@ -53,7 +53,8 @@ void keeper_checkpoint_close(struct keeper *k)
 	k->checkpoint = NULL;
 }
 
-/* Returns the arguments of rota-checkpoint up to its command, and the given ones after that: `path`, if it is not NULL, and argv. malloc'ed; the texts are not its own. */
+/* Returns the arguments of rota-checkpoint up to its command, then `path`, if it is not NULL, and `argv`. The list is malloc'ed; its texts belong
+ * to others. */
 static char **make_argv(const struct keeper *k, const char *command, const char *path, char *const *argv)
 {
 	int count = 0, more = 0;
@@ -119,13 +120,13 @@ bool keeper_checkpoint_may_restore(struct keeper *k, const char *path, char *con
 		return strcmp(driver, "criu") == 0;
 	struct task_start start = {0};
 	prepare_start(k, "choose", path, argv, &start);
-	start.may_restore = true; /* where that fails, the step goes on without */
+	start.may_restore = true; /* if the right cannot be given, the program starts without it */
 	bool chosen = keeper_hook_unrecorded(k, &start, CHOOSE_S);
 	keeper_hook_free(&start);
 	return chosen;
 }
 
-/* Start rota-checkpoint beside the tasks: to save the step by its driver, or to report why nobody can (`fail`). */
+/* Start rota-checkpoint beside the tasks, to save the step by its driver or to report why it cannot be saved (`fail`). */
 static void take_beside(struct keeper *k, const char *fail)
 {
 	struct task_start start = {0};

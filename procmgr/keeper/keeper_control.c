@@ -71,7 +71,7 @@ static bool has_limit(const struct keeper *k)
 	return k->live > 0 && !*k->cause;
 }
 
-/* Is there something to stop that is not to end? */
+/* Has the step processes, and is it neither suspended nor being ended? */
 static bool can_suspend(const struct keeper *k)
 {
 	return !k->suspended && (k->live > 0 || k->manager) && !*k->cause;

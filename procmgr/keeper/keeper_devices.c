@@ -2,8 +2,8 @@
  *
  * Called by: keeper_control.c.
  * Invariants:
- * - rota-checkpoint does it, as the user in the step's cgroup, before the processes are stopped and after they go on.
- * - A step whose programs cannot leave the GPUs is suspended all the same. */
+ * - rota-checkpoint runs as the user in the step's cgroup, before the processes are stopped and after they continue.
+ * - If programs cannot leave the GPUs, the step is suspended with its memory on them. */
 #include <stdlib.h>
 
 #include "lib/daemon.h"
@@ -47,7 +47,7 @@ void keeper_devices_leave(struct keeper *k)
 	struct task_start start;
 	if (!has_gpus(k) || !prepare_devices(k, "suspend", &start))
 		return;
-	k->devices_left = true; /* also after a failure: a program may have left a GPU and not be back */
+	k->devices_left = true; /* also after a failure, since a program may have left its GPU and not returned */
 	if (!keeper_hook_unrecorded(k, &start, LEAVE_S))
 		log_warning("attempt %s: cuda-checkpoint did not free the GPUs, so the step is suspended with its memory on them",
 			    k->name);

@@ -318,11 +318,11 @@ void keeper_task_clear(struct keeper *k);
 /* Returns the values for the patterns (%j, %t ...) in the paths of a task's input and output. */
 struct pattern_facts keeper_task_facts(const struct keeper *k, int rank);
 
-/* keeper_program.c: returns the process of the task's program, mostly the task's own. */
+/* keeper_program.c: returns the process of the task's program. That is the task's process, unless CRIU saves the task. */
 pid_t keeper_program_pid(const struct keeper_task *t);
-/* Signal the task's program alone, if it still runs; `only_handled`: only if it handles the signal. Returns whether it was signalled. */
+/* Signal only the program of a task, if it still runs; with `only_handled`, only if it handles the signal. Returns true if it was signalled. */
 bool keeper_program_signal(const struct keeper_task *t, int signal, bool only_handled);
-/* Returns the signal that has ended the program of a task whose process has ended by an exit code for that; else 0. Call before it is reaped. */
+/* Returns the signal that ended the program of a task that CRIU saves, or 0. Call this before the task's process is reaped. */
 int keeper_program_end(const struct keeper_task *t);
 
 /* keeper_if_changed.c: do the tasks have to run? Returns false if the outputs are up to date by --if-changed, or if the check
@@ -376,7 +376,7 @@ int64_t keeper_checkpoint_next(const struct keeper *k, int64_t limit_at);
 /* After the tasks have ended: keep the checkpoints if the step is to run again, remove all of them if it has completed. */
 void keeper_checkpoint_end(struct keeper *k);
 
-/* keeper_devices.c: have the programs of the step leave its GPUs before it is suspended. Messages of the launcher are handled meanwhile. */
+/* keeper_devices.c: move the programs of the step off its GPUs before it is suspended. Messages of the launcher are handled meanwhile. */
 void keeper_devices_leave(struct keeper *k);
 /* Have the programs return to the GPUs, if they have left them and the step is no longer suspended. */
 void keeper_devices_poll(struct keeper *k);

@@ -2,7 +2,7 @@
  *
  * Called by: keeper_control.c, keeper_nodes.c and keeper_checkpoint.c (signals to the program alone), keeper_task.c (its end).
  * Invariants:
- * - The process of such a task is the first of a PID namespace (criu_init.c). Signals from outside do nothing to it, and it cannot end by one.
+ * - The process of such a task is the first of a PID namespace (criu_init.c). It ignores signals from outside, and no signal ends it.
  * - A signal goes to the process that was checked, or to none: a pidfd is opened before the check. */
 #include <signal.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 enum { TEXT_SIZE = 8192 };
 
-/* Is it a child of `parent`, with the program's number in the namespace? */
+/* Is the process a child of `parent`, with the program's number in the namespace? */
 static bool process_is_program(pid_t pid, pid_t parent)
 {
 	char text[TEXT_SIZE];

@@ -180,8 +180,8 @@ static bool open_streams(const struct task_start *s, struct err *e)
 	return dup2(1, 2) >= 0 || err_sys(e, "could not set up standard error");
 }
 
-/* Has the keeper died? In another PID namespace, getppid() is 0 either way. The pipe has a reader as long as the keeper lives, once
- * this process has closed its own copy of the reading end, `reader`. */
+/* Has the keeper died? In another PID namespace, getppid() is always 0. The pipe `report` has a reader as long as the keeper lives, after this
+ * process has closed its own copy of the reading end, `reader`. */
 static bool pipe_has_no_reader(int report, int reader)
 {
 	struct pollfd p = {.fd = report};

@@ -15,7 +15,7 @@
 
 #include "lib/clock.h"
 
-enum { TERM_S = 5 }; /* CRIU may have to let the processes go that it has stopped */
+enum { TERM_S = 5 }; /* time for CRIU to continue processes that it has stopped */
 
 static void run_execute(char *const *argv, int output)
 {

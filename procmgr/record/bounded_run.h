@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* Run a program for at most `seconds`, and put what it prints into `text`, cut at `size`. Returns its exit code; less than 0 if it has none.
- * One that does not end in time gets SIGTERM, and SIGKILL some seconds later. */
+/* Run a program for at most `seconds`, and put its output into `text`, cut to `size` bytes. Returns its exit code, or a negative number if it
+ * has none. A program that does not end in time gets SIGTERM, and SIGKILL some seconds later. */
 enum { BOUNDED_RUN_LATE = -1, BOUNDED_RUN_KILLED = -2, BOUNDED_RUN_FAILED = -3 /* it could not be started */ };
 int bounded_run(char *const *argv, int seconds, char *text, size_t size);
 

@@ -37,7 +37,7 @@ void substep_terminal_frame(struct evbuffer *to, char type, const void *bytes, s
 	evbuffer_add(to, bytes, size);
 }
 
-/* Is the process that listens one of this user? */
+/* Does a process of this user listen at the other end? */
 static bool is_own(int fd)
 {
 	struct ucred peer;

@@ -10,7 +10,7 @@
 #include "procmgr/terminal/screen.h"
 
 struct viewer_handlers {
-	/* passes keys to the program; returns false if so much waits for the program to read it that no more should be passed */
+	/* passes keys to the program; returns false if the program has so much unread input that no more should be passed */
 	bool (*input)(const char *bytes, size_t size);
 	void (*size)(int rows, int cols);
 	void (*room)(void); /* called when a client has taken all of its queue */

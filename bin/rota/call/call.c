@@ -156,8 +156,8 @@ static void text_clean_json(json_t *value, const char *kept)
 	free(clean);
 }
 
-/* Returns the control characters that a member of an answer may have: those of "lines", and of what a program or a function has
- * printed. A member of these names is in each of their runs, and in no object that has the name of a file as its output. */
+/* Returns the control characters that the text `key` of `value` may have. "lines" and the output of programs have some. An object is the
+ * run of a program or function, with "output" as printed, if it has one of the members `runs`; other objects have a file name there. */
 static const char *answer_kept(const json_t *value, const char *key)
 {
 	static const char *const runs[] = {"function", "made_by", "delivery"};

@@ -2,8 +2,8 @@
  *
  * Called by: `rota up`.
  * Invariants:
- * - The keys of rota-credd belong to its account, and nobody else but root reads them. Once that is so, `rota up` leaves them alone.
- * - Keys that were lost are not made anew: what the database holds would be taken for broken before somebody brings them back.
+ * - The keys of rota-credd belong to its account, and only that account and root can read them. `rota up` does not touch such keys.
+ * - Lost keys are not replaced by new ones: rota-credd would report all stored credentials as broken before the keys are restored.
  * - All nodes of a private instance are one machine, so they have one key. Its public half is there for each of them before rota-credd
  *   starts. */
 #include <dirent.h>
@@ -55,7 +55,7 @@ struct key_files {
 	gid_t gid;
 };
 
-/* Is the file of rota-credd's account? */
+/* Does the file belong to rota-credd's account? */
 static bool keys_own(const struct key_files *k, const char *path)
 {
 	struct stat st;
@@ -63,7 +63,7 @@ static bool keys_own(const struct key_files *k, const char *path)
 	return lstat(path, &st) == 0 && st.st_uid == k->uid;
 }
 
-/* Have all keys been made and given to the account? A running rota-credd may then be reading them, so its folder is left to it. The first
+/* Were all keys made and given to the account? Then a rota-credd may be reading them, so `rota up` changes nothing in the folder. The first
  * sealing key may have been removed after others were made. */
 static bool keys_are_made(const struct key_files *k)
 {
@@ -82,7 +82,7 @@ static bool keys_give(const struct key_files *k, struct err *e)
 	return ok && up_folder_make(k->folder, 0700, k->uid, k->gid, e);
 }
 
-/* Make the keys of rota-credd and what else its account needs. */
+/* Make the keys of rota-credd, and the files that its account must be able to write. */
 static bool keys_make(const struct instance *in, const struct passwd *pw, struct err *e)
 {
 	const char *folder = in->conf.credentials_keys;

@@ -42,7 +42,7 @@ json_t *words_list(const struct verb_scan *scan)
 	return list;
 }
 
-/* Write a state in Rota's word: another system's letters or word, in any case, or the word itself in lower case. */
+/* Replace a state by Rota's name for it. The state may be a letter or name of another system, in any case. */
 static void state_write(char *word)
 {
 	static const struct {

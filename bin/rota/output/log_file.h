@@ -52,8 +52,8 @@ void log_file_update(struct log_file *f, json_t *job, json_t *step);
  * later attempt overwrote the file. */
 bool log_attempt_check(const struct log *log, const json_t *job, const json_t *step, const char *path);
 
-/* The step, or the requested attempt: when it ended (0: it has not), and when it truncated its output file (0: it has not started,
- * or appends to the file). In seconds. */
+/* Seconds since 1970 at which the step, or the requested attempt, ended (0: it has not), and at which it truncated its output file (0: it
+ * has not started, or appends to the file). */
 double log_ended(const struct log *log, const json_t *step);
 double log_truncated(const struct log *log, const json_t *step);
 

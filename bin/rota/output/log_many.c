@@ -218,8 +218,8 @@ static int64_t ask_pause(const struct many *m)
 	return steps < SLOWEST_ASK - LOG_ASK_EVERY ? LOG_ASK_EVERY + (int64_t)steps : SLOWEST_ASK;
 }
 
-/* May the source read its file now? Only one source reads a file at a time, and the next one starts where the last one ended, or at
- * the beginning if it overwrote what the last one read. */
+/* May the source read its file now? Only one source reads a file at a time. The next source starts where the last one ended, or at the
+ * beginning if its step overwrote the file. */
 static bool may_read(struct many *m, struct source *s, size_t number)
 {
 	const json_t *reader = json_object_get(m->readers, s->file.path);

@@ -1,4 +1,4 @@
-/* plan_preempt.c - lets the scheduler pick victims in a snapshot, and then expects the starts of all steps that still wait.
+/* plan_preempt.c - lets the scheduler pick victims in a snapshot, and corrects the expected starts of all waiting steps accordingly.
  *
  * Called by: `rota plan`.
  * Invariants:
@@ -13,14 +13,14 @@
 #include "jobmgr/schedule/schedule_change.h"
 #include "jobmgr/schedule/schedule_preempt.h"
 
-/* The plan while it is corrected. */
+/* A plan that is being corrected. */
 struct preempted {
 	struct schedule_arena *arena;
 	const struct schedule_policy *policy;
 	struct schedule_snapshot now;
-	const size_t *index; /* of the pending steps of `now` in the lists */
+	const size_t *index; /* positions of the pending steps of `now` in `times` and `messages` */
 	const struct schedule_candidate *candidates;
-	struct schedule_candidate *offered; /* the candidates, as the scheduler gets them in this round */
+	struct schedule_candidate *offered; /* a copy of the candidates, changed for this round */
 	size_t count;
 	double *times;
 	const char **messages;
@@ -45,7 +45,7 @@ static const char *victim_end(struct schedule_change *change, const struct sched
 	return label;
 }
 
-/* Make a pick in the changed snapshot, and note when its steps start. */
+/* Apply a pick to the changed snapshot, and store the times at which its steps start. */
 static void pick_note(struct preempted *p, struct schedule_change *change, const struct schedule_pick *pick, bool *started)
 {
 	const char *names = "preempts";
@@ -68,7 +68,7 @@ static void pick_note(struct preempted *p, struct schedule_change *change, const
 	}
 }
 
-/* Go on with the changed snapshot, and the steps that still wait in it. */
+/* Take the changed snapshot for the next round, with the steps that have not started. */
 static void preempted_go_on(struct preempted *p, const struct schedule_change *change, const bool *started)
 {
 	struct schedule_pending *left = schedule_arena_take(p->arena, p->now.pending_count, sizeof *left);
@@ -85,7 +85,7 @@ static void preempted_go_on(struct preempted *p, const struct schedule_change *c
 	p->index = index;
 }
 
-/* Make the picks of one round. Returns false if there are none. */
+/* Apply the picks of one round. Returns false if there are none. */
 static bool preempted_round(struct preempted *p, const struct schedule_result *result, const struct lead_rows *rows)
 {
 	struct schedule_picks picks =
@@ -108,7 +108,7 @@ static bool preempted_round(struct preempted *p, const struct schedule_result *r
 	return true;
 }
 
-/* Note what the scheduler now expects of those that still wait. */
+/* Store the expected starts of the steps that still wait. */
 static void waits_note(struct preempted *p, const struct schedule_result *result)
 {
 	for (size_t i = 0; i < result->wait_count; i++) {

@@ -2,8 +2,8 @@
  *
  * Called by: plan_snapshot.c, for steps of `rota plan --submit`.
  * Invariants:
- *  - A tier weighs more than any points or age, and points count as much time as the database says.
- *  - Fair share is not counted: the submission has the rank that it would have without. */
+ *  - A tier weighs more than any points or age. The database says how much waiting time a point is worth.
+ *  - Fair share does not count. */
 #include "bin/rota/plan/plan_rank.h"
 
 #include <math.h>

@@ -23,7 +23,7 @@ struct plan_snapshot {
 bool plan_snapshot_read(struct plan_snapshot *snapshot, const json_t *answer, struct err *e);
 void plan_snapshot_free(struct plan_snapshot *snapshot);
 
-/* Read what steps ask for, from `count` rows of api.schedule_pending in JSON, NULL with an error. One call for each snapshot. */
+/* Read the requests of steps from `count` rows of api.schedule_pending in JSON; NULL with an error. Call it once for a snapshot. */
 const struct schedule_pending *plan_snapshot_requests(struct plan_snapshot *snapshot, const json_t *rows, size_t count,
 						      struct err *e);
 

@@ -27,7 +27,7 @@ static const char *outcome_text(const char *action)
 	return action;
 }
 
-/* Returns what a plan says of a step. A suspended one does not run, so it comes to no end by itself. */
+/* Returns the text of a plan for a step. A suspended step does not end by itself, so the evacuation waits until it is resumed. */
 static const char *plan_text(const json_t *step)
 {
 	const char *action = format_text(step, "action");

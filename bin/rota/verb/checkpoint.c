@@ -314,7 +314,7 @@ static int checkpoint_wait(const json_t *jobs, bool quiet)
 	return status;
 }
 
-/* Ask for checkpoints. What cannot be saved does not keep the caller from waiting for the others. */
+/* Ask for checkpoints. If some steps cannot be saved, the caller waits for the others all the same. */
 static int checkpoint_request(struct verb_scan *scan, const char *reason, struct checkpoint_line *line)
 {
 	json_t *request = json_object(), *asked = json_array(), *jobs;

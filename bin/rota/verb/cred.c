@@ -218,7 +218,7 @@ static void credential_print(const json_t *credential)
 	}
 }
 
-/* Say in a sentence what the forecast comes to. The step whose credential ends first is the first one. */
+/* Print the number of steps in the forecast. Its first row is the step whose credential ends first. */
 static void forecast_sum_print(const json_t *forecast)
 {
 	size_t count = json_array_size(forecast);
