@@ -62,7 +62,7 @@ static bool job_read_umask(const json_t *request, int *mask, struct err *e)
 	return true;
 }
 
-/* Read the members of a submission, without the environment, for the translator. `options` and `arguments` are malloc'ed. */
+/* Read a submission's members for the translator, except for the environment. `options` and `arguments` are malloc'ed. */
 static bool job_read_request(const json_t *request, struct translate_request *r, const char ***options, const char ***arguments,
 			     struct err *e)
 {

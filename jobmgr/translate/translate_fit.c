@@ -86,7 +86,7 @@ static void fit_check_gres(struct fit *f)
 		translate_hint(f->t, "with --nodes, they are spread over several nodes");
 }
 
-/* The most tasks that --ntasks-per-node, which is given, lets a step have on a node. */
+/* Returns the most tasks of a step with --ntasks-per-node on one node. */
 static int64_t fit_tasks_on_node(const struct translate_step *s)
 {
 	return s->ntasks_per_node < s->ntasks ? s->ntasks_per_node : s->ntasks;
@@ -171,7 +171,7 @@ static void fit_check_set(struct translation *t, int first, const int *partition
 	free(need);
 }
 
-/* Check the steps that are bound to nodes of others. */
+/* Check the steps with --same-nodes or --other-nodes. */
 static void fit_check_nodes(struct translation *t, const int *partitions)
 {
 	int before = t->problems->count + t->problems->more;

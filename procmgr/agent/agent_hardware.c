@@ -102,7 +102,8 @@ const char *agent_version(const struct conf *conf)
 	return conf->launcher_dry_run ? ROTA_VERSION " (dry run)" : ROTA_VERSION;
 }
 
-/* Add the image that a file names to the facts of a node. A file that names none adds nothing, so that no image is right. */
+/* Add the image that a file names to the facts of a node. Without a valid name, the facts have no image, so no step that asks for an image
+ * can run on the node. */
 static void image_add(json_t *facts, const char *path)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";

@@ -19,12 +19,12 @@
 
 #include "procmgr/checkpoint/checkpoint_folder.h"
 
-/* tar ends with 1 if a file has changed while it was read. A program that goes on meanwhile has to expect that. */
+/* tar exits with 1 if a file has changed while it was read. That may happen, since a program may run on while it is saved. */
 enum { TAR_CHANGED = 1, TRIES = 3 };
 
 static const char archive[] = ".rota-tmpdir.tar";
 
-/* The names of what is saved, as they go to tar. */
+/* The list of file names for tar. */
 struct names {
 	FILE *out;
 	const char *above; /* path of the folder that is walked, from the top */

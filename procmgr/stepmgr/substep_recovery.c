@@ -209,7 +209,7 @@ static void adopt_task(struct substep_task *t)
 		watch_again(t, LOOK_USEC);
 }
 
-/* Take over what runs of a sub-step, and start what has not begun. Input that its client has sent is gone, so it ends. */
+/* Take over the running tasks of a sub-step, and start the others. The input that its client has sent is lost, so the tasks read its end. */
 static void adopt_substep(struct substep *s)
 {
 	s->input_ended = true;

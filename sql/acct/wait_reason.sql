@@ -201,9 +201,9 @@ where not exists (select from rota.plan x where x.job_id = w.job_id and x.step_i
 	and not exists (select from rota.line_limited l
 		where l.association_id = w.association_id and l.partition = w.partition and l.until_at is null);
 comment on view internal.wait_unseen is
-	'Steps that wait without a row of the other views: the scheduler says nothing of those that come after all that it looks '
-	'at, of partitions that are down, and of arrays with as many elements running as they may have; and steps that are to run '
-	'again wait for a time or for their peers.';
+	'Waiting steps without a row in the other views. The scheduler gives no reason for steps beyond its scan limit, for '
+	'steps of partitions that are down, and for arrays at their limit of running elements. Steps that are to run again '
+	'wait for a time or for their peers.';
 
 create view internal.wait_short as
 select w.job_id, w.step_id, w.from_at, w.until_at, w.reason

@@ -95,11 +95,11 @@ begin
 	return v_generation;
 end $$;
 comment on function internal.checkpoint_ask(bigint, int, text, text, text, text) is
-	'Ask for a checkpoint of the running attempt of a step. p_reason: a reason of rota.checkpoint; p_by, p_why: who asks, and '
-	'what they say; p_then: what follows when it is complete: continue, requeue (the attempt ends and the step is queued again) '
-	'or end. Answers the generation, of a checkpoint that is under way already with the stronger wish of both; '
-	'null: internal.checkpoint_refusal says why not. The row goes on to state complete or failed, each with a notification on '
-	'rota_event, and on rota_schedule if something follows. The caller has locked the job.';
+	'Ask the running attempt of a step for a checkpoint. p_reason: a reason of rota.checkpoint; p_by, p_why: who asks, '
+	'and the reason given; p_then: what follows when it is complete: continue, requeue (the attempt ends and the step '
+	'is queued again) or end. Answers the generation; if a checkpoint is under way, its generation, and the stronger '
+	'p_then of both counts. Null: internal.checkpoint_refusal says why not. The row becomes complete or failed, with a '
+	'notification on rota_event, and on rota_schedule if something follows. The caller has locked the job.';
 
 create function internal.checkpoint_follow(p_done rota.checkpoint, p_ended boolean) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$

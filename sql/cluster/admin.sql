@@ -234,7 +234,7 @@ begin
 	elsif p_object = 'license' then
 		select l.used > 0 into v_used from license l where l.license = p_name for update;
 	elsif p_object = 'account' then
-		-- Its limits, and its place below others, count for what is still to start.
+		-- Jobs that have not ended still need the limits of the account and its position in the tree.
 		select 'job ' || j.job_id into v_label from job j where j.account = p_name and j.ended_at is null limit 1;
 	elsif p_object = 'user' then
 		select 'job ' || j.job_id into v_label from job j where j.user_name = p_name and j.ended_at is null limit 1;

@@ -425,6 +425,6 @@ begin
 		internal.setting_int('credential_key');
 end $$;
 comment on function api.credential_judge() is
-	'Hold steps whose credentials have died, release those whose have come back, close attempts that wait for dead ones, and '
-	'make mails. wait_s: seconds until something is due again, 0: at once, for some jobs are judged at a time; null: not before '
-	'something changes. key_wanted: number of the key that is to seal.';
+	'Hold steps whose credentials are dead, release steps whose credentials live again, close attempts that wait for '
+	'dead credentials, and make mails. A call judges a limited number of jobs. wait_s: seconds until the next call; 0: '
+	'at once, null: not before something changes. key_wanted: number of the key that is to seal.';

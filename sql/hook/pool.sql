@@ -16,7 +16,7 @@ left join (
 	group by g.pool
 ) u on u.pool = p.name;
 comment on view internal.pool_space is
-	'Pools with the bytes that jobs have taken. free is below 0 where they have more than the pool.';
+	'Pools with the bytes that jobs hold in them. free is negative if jobs hold more than the pool has.';
 
 create view internal.staging_line as
 with ready as (
@@ -44,8 +44,8 @@ select r.job_id, r.pool, r.capacity, r.free, r.may_fit,
 		rows unbounded preceding) as wanted
 from ready r;
 comment on view internal.staging_line is
-	'Jobs and elements of which a step waits for nothing but its data, in the order of stage-in. wanted: bytes of its pool '
-	'that the job and those before it ask for.';
+	'Jobs and elements with a step that waits for nothing but its data, in the order of stage-in. wanted: bytes of the '
+	'pool that the job and all jobs before it ask for.';
 
 create function internal.size_text(p_bytes bigint) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -55,7 +55,7 @@ begin
 	return trim_scale(round(greatest(p_bytes, 0) / 1024::numeric ^ v_power, 1)) || ' '
 		|| ('{B,KiB,MiB,GiB,TiB,PiB}'::text[])[v_power + 1];
 end $$;
-comment on function internal.size_text(bigint) is 'Bytes as text, such as "1.5 GiB"; less than none count as none.';
+comment on function internal.size_text(bigint) is 'Bytes as text, such as "1.5 GiB"; negative numbers count as 0.';
 
 create function internal.pool_ask(p_script text, p_given jsonb) returns bigint
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -84,8 +84,8 @@ begin
 	return v_size;
 end $$;
 comment on function internal.pool_ask(text, jsonb) is
-	'Bytes of a pool that a new job {pool, capacity, line} asks for, in whole pieces; null: none. RT422: no such pool, or it is '
-	'smaller.';
+	'Bytes of a pool that a new job {pool, capacity, line} asks for, rounded up to the granularity; null: none. RT422: '
+	'there is no such pool, or it is smaller.';
 
 create function internal.pool_grow(p_job bigint, p_text text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -98,8 +98,8 @@ begin
 	end if;
 end $$;
 comment on function internal.pool_grow(bigint, text) is
-	'real_size has answered: more bytes than the job has count from now on, also where its pool is full. Less, or no number, '
-	'has no effect.';
+	'real_size has answered: if that is more than the job holds in its pool, the job holds as much from now on, even if '
+	'the pool is full. A smaller value, or no number, has no effect.';
 
 create function internal.pool_fault(p_pools jsonb) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -124,7 +124,7 @@ begin
 		order by x.nr
 		limit 1);
 end $$;
-comment on function internal.pool_fault(jsonb) is 'What is wrong with a list of pools, the first fault; null: nothing.';
+comment on function internal.pool_fault(jsonb) is 'The first fault in a list of pools; null: it has none.';
 
 create function internal.pool_read(p_text text) returns text
 language plpgsql set search_path = rota, pg_temp as $$
@@ -154,8 +154,8 @@ begin
 	return null;
 end $$;
 comment on function internal.pool_read(text) is
-	'Store the pools of an answer {"pools": [{"id", "quantity", "granularity"}]}; one that it does not name has no space any '
-	'more. What is wrong with it; null: nothing. A wrong answer changes nothing.';
+	'Store the pools of an answer {"pools": [{"id", "quantity", "granularity"}]}. A pool that it does not name has no '
+	'space any more. Answers the first fault, and then stores nothing; null: it has none.';
 
 create function api.pool_report(p_term bigint, p_text text, p_failure text) returns void
 language plpgsql security definer set search_path = live, rota, pg_temp as $$

@@ -1,9 +1,8 @@
--- Calls of functions of burst_buffer.lua for runnerd: fetch what is to run, report what has ended.
---
+-- Calls of functions of burst_buffer.lua: runnerd reads here what to call, and reports how calls ended.
 -- Invariants:
--- - One runnerd at a time leads (api.leader_claim with the name hook). A call that has begun and that the leader does not have is
---   interrupted: its runnerd has gone, and the process with it.
--- - A report that comes again changes nothing.
+-- - One runnerd at a time leads (api.leader_claim with the name hook). If a call has begun and the leader does not have it,
+--   the runnerd that had it has gone, and so has the process: the call counts as interrupted.
+-- - Reporting the end of a call again changes nothing.
 
 create function internal.staging_leader(p_term bigint, p_lock boolean) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -19,7 +18,8 @@ begin
 	end if;
 end $$;
 comment on function internal.staging_leader(bigint, boolean) is
-	'Fail with RT412 unless the term is that of the runnerd that leads; p_lock: hold off a successor until the transaction ends.';
+	'Fail with RT412 unless the term is that of the leading runnerd. p_lock: no other runnerd can become leader before '
+	'the transaction ends.';
 
 create function internal.staging_next(p_job bigint) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -58,7 +58,7 @@ begin
 	end loop;
 end $$;
 comment on function internal.staging_interrupted(bigint[]) is
-	'Calls that have begun and that the leader does not have (p_have) ended with their runnerd: what follows is due.';
+	'Calls that have begun and that the leader does not have (p_have) have ended with their runnerd: do what follows.';
 
 create function internal.staging_wanted(p_job bigint, p_function text, p_unwanted boolean) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -81,7 +81,7 @@ begin
 		when p_state = 'dependency_failed' then 'CANCELLED'
 		else upper(p_state) end;
 end $$;
-comment on function internal.slurm_state(text) is 'Slurm''s word for the state of a job.';
+comment on function internal.slurm_state(text) is 'Slurm''s name for the state of a job.';
 
 create function internal.slurm_staging(p_state text) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -91,7 +91,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		when 'staged' then 'staged-in'
 		else replace(p_state, '_', '-') end;
 $$;
-comment on function internal.slurm_staging(text) is 'Slurm''s word for the state of a job''s data.';
+comment on function internal.slurm_staging(text) is 'Slurm''s name for the state of a job''s data.';
 
 create function internal.staging_job_info(p_job bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -137,10 +137,10 @@ begin
 	if not exists (select from staging g where g.ended_at is null) then
 		return;
 	end if;
-	-- A runnerd that led before may be at work on the same calls.
+	-- The runnerd that led before may still run the same calls.
 	perform internal.staging_leader(p_term, true);
 	v_ready := internal.staging_owners(internal.staging_ready()) || array(select r.job_id from internal.staging_room r);
-	-- All at once, so in order of id; what follows locks them again.
+	-- Lock all jobs at once, in order of id. The functions called below lock them again.
 	perform internal.job_lock(v_ready || internal.staging_owners(array(
 		select c.job_id from staging_call c where c.ended_at is null and c.began_at is not null and c.call_id <> all (p_have))));
 	perform internal.staging_interrupted(p_have);
@@ -188,7 +188,7 @@ comment on function api.staging_take(bigint, bigint[], int, boolean) is
 create function internal.staging_attempts(p_job bigint, p_message text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	-- All attempts after a failure; else those that are not wanted any more.
+	-- After a failure all attempts, otherwise those that are to end.
 	v_stop bigint[] := array(
 		select h.hook_id from internal.staged_step v
 		join hook_pending h on h.job_id = v.job_id and h.step_id = v.step_id
@@ -223,7 +223,7 @@ comment on function internal.staging_attempts(bigint, text) is
 create function internal.staging_variables(p_job bigint, p_text text) returns text
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	-- They go with the launch request, which is one message of 128 KiB at most to the launcher.
+	-- The variables are part of the launch request, which is one message of at most 128 KiB to the launcher.
 	c_most constant int := 32768;
 	v_lines text[] := array(select l from string_to_table(p_text, E'\n') l where l <> '');
 	v_bad int;
@@ -241,14 +241,14 @@ begin
 	return null;
 end $$;
 comment on function internal.staging_variables(bigint, text) is
-	'Keep the variables that the function paths wrote, NAME=value lines; why they are refused, or null.';
+	'Store the variables that the function paths wrote as lines NAME=value. Answers why they are refused, or null.';
 
 create function internal.staging_fail(p_call rota.staging_call, p_message text, p_teardown boolean) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	c_tries constant int := 3;
 	c_pause constant interval := '10 s';
-	-- A pre_run that was killed since no attempt is to start any more is no failure.
+	-- If no attempt is to start any more, pre_run was killed for that, which is no failure.
 	v_reason constant text := case when internal.staging_wanted(p_call.job_id, p_call.function, false)
 		then format('burst_buffer.lua: %s: %s', p_call.function, coalesce(p_message, 'failed')) end;
 	v_kept constant boolean := p_call.function = 'pre_run' and internal.staging_has_run(p_call.job_id);
@@ -274,8 +274,9 @@ begin
 	end if;
 end $$;
 comment on function internal.staging_fail(rota.staging_call, text, boolean) is
-	'A function has failed: a teardown is tried 3 times, 10 s apart; a stage-in holds the job; pre_run queues its steps again, '
-	'and keeps the data if some have run with it; after the run the data stays as it is, or (p_teardown) is torn down.';
+	'A function has failed. A teardown is tried 3 times, 10 s apart. A stage-in holds the job. A pre_run queues the '
+	'steps of the job again, and the data stays if some steps have run with it. After the run, the data stays or, with '
+	'p_teardown, is torn down.';
 
 create function internal.staging_done(p_call rota.staging_call, p_result text, p_teardown boolean) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -291,7 +292,7 @@ begin
 		perform internal.pool_grow(p_call.job_id, p_result);
 	end if;
 	if p_call.function = 'pre_run' then
-		-- Attempts that were cancelled meanwhile end first: a job, or an element, of which none is left never ran.
+		-- End attempts that were cancelled meanwhile first. If none is left, the job or element has not run.
 		perform internal.staging_attempts(p_call.job_id, null);
 	end if;
 	v_to := internal.staging_move(p_call.job_id, case when p_call.function = 'test_data_in'
@@ -300,7 +301,7 @@ begin
 	perform internal.staging_release(p_call.job_id) where v_to = 'staged';
 end $$;
 comment on function internal.staging_done(rota.staging_call, text, boolean) is
-	'A function has succeeded; p_result: of paths, the variables; of real_size, what it answers.';
+	'A function has succeeded. p_result: the variables that paths wrote, or the answer of real_size.';
 
 create function internal.staging_report_one(p_call rota.staging_call, p_busy boolean, p_result text, p_poll_s int,
 	p_teardown boolean) returns void
@@ -382,6 +383,7 @@ begin
 	notify rota_event;
 end $$;
 comment on function api.staging_report(bigint, bigint[], int[], boolean[], bigint[], text[], text[], text[], int, boolean) is
-	'How calls ended: what each function returned (null: it did not run to its end), whether it is to be polled again in '
-	'p_poll_s seconds, microseconds, message, output, and of paths its variables, of real_size its answer. p_teardown: a failure '
-	'tears the data down at once. A repeated report changes nothing. RT412: no longer leader.';
+	'How calls ended: the return value of each function (null: it did not run to its end), whether it is to be polled '
+	'again in p_poll_s seconds, microseconds, message, output, and as result the variables of paths or the answer of '
+	'real_size. p_teardown: a failure tears the data down at once. Reporting an end again changes nothing. RT412: no '
+	'longer leader.';

@@ -102,7 +102,7 @@ declare
 	v_from constant bigint := least(p_jobs[1], p_jobs[cardinality(p_jobs)]);
 	v_to constant bigint := greatest(p_jobs[1], p_jobs[cardinality(p_jobs)]);
 begin
-	-- The list is joined, not compared with: of a comparison with thousands of ids the planner would think for each of them.
+	-- Join the list of jobs: for "= any (list)", planning time would grow with each of thousands of ids.
 	return (
 	select string_agg(l.line, E'\n')
 	from (
@@ -118,7 +118,7 @@ begin
 		from unnest(p_jobs) w (job_id)
 		join job j on j.job_id = w.job_id and j.job_id between v_from and v_to
 		join step s on s.job_id = j.job_id and s.step_id = 0 and s.job_id between v_from and v_to
-		-- Attempts are compared, not joined by: by jobs alone all is in order already.
+		-- The condition on the attempt is written so that it is no join key: a merge join by job ids alone needs no sort.
 		left join attempt t on t.job_id = s.job_id and t.step_id = 0 and (t.attempt = s.attempt) is true
 			and s.ordered_at is not null and t.job_id between v_from and v_to
 		left join (
@@ -331,7 +331,7 @@ declare
 	v_named bigint[];
 	v_jobs bigint[];
 begin
-	-- A long list is joined with tables as a whole, where that is cheaper.
+	-- Let the planner join a long list of jobs by hash with a scan of a whole table, where that is cheaper.
 	perform internal.plan_for(1000), set_config('enable_hashjoin', 'on', true), set_config('enable_seqscan', 'on', true);
 	if internal.request_list(p_request, 'jobs') is not null then
 		v_named := array(select t.job_id from internal.job_target(p_uid, p_user, p_request, false) t);

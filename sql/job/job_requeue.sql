@@ -74,7 +74,7 @@ begin
 	set completed = n.completed, failed = 0, running = 0, rest_state = null,
 		next = n.next, skip = array(select r.pos from unnest(n.rows) r (pos) where r.pos >= n.next order by r.pos)
 	from (
-		-- next is the first position that is no row.
+		-- next is the first position without a row in rota.step.
 		select x.*,
 			coalesce((select min(r.nr) - 1 from unnest(x.rows) with ordinality r (pos, nr) where r.pos <> r.nr - 1),
 			cardinality(x.rows))::int as next
@@ -198,7 +198,7 @@ begin
 			hint = 'Wait until some have ended.';
 	end if;
 	perform internal.requeue_one(p_user, p_job.job_id, v_steps, p_failed);
-	-- Elements that completed and do not run again have their stage-out tried again.
+	-- Try the failed stage-out of completed elements again, which do not run again.
 	perform internal.hook_retry_one(x) from internal.staging_rows(p_job.job_id) x where v_stuck is not null and x <> p_job.job_id;
 	update growth g set closed_at = null where g.job_id = p_job.job_id; -- its nodes come again, or it ends at once
 	action := format('queued again (%s of %s steps%s)', cardinality(v_steps), p_job.steps_total,

@@ -37,8 +37,8 @@ begin
 	return v_live || v_ended;
 end $$;
 comment on function internal.queue_pick(int, text, boolean, text[], text[], boolean, boolean, int) is
-	'Jobs for the queue: (p_live) live ones, and (p_ended) those that ended in one of p_states, p_limit at most; else those '
-	'whose data is being staged out; null: none.';
+	'Jobs for the queue: live ones (p_live), and at most p_limit that ended in one of p_states (p_ended), otherwise '
+	'ended ones whose data is being staged out. Null: there are none.';
 
 create function internal.queue_waiting(p_uid int, p_all_seen boolean, p_users text[], p_states text[], p_partitions text[],
 	out lines text, out others bigint[])
@@ -113,8 +113,9 @@ begin
 	) x);
 end $$;
 comment on function internal.queue_lines(bigint[], text, text[], text[], int) is
-	'The queue as text, a line a job, the newest first: p_jobs, and those that p_lines has; null: no job. A job whose data is '
-	'staged out has that as its state, and its own state as the reason.';
+	'The queue as text, a line for each job, the newest first: the jobs p_jobs, and those whose lines p_lines has '
+	'already. Null: there is no job. A job whose data is staged out has that as its state, and its own state as the '
+	'reason.';
 
 create function api.job_queue(p_uid int, p_user text, p_request jsonb) returns json
 language plpgsql stable security definer set search_path = rota, pg_temp as $$

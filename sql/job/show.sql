@@ -200,7 +200,7 @@ begin
 		'substeps',
 		case when t.attempt > 0
 		then internal.substeps_json(s.job_id, s.step_id, s.attempt, t.state is not null) end,
-		-- Most steps have one attempt, which is at hand. After a requeue, none is until the step starts again.
+		-- Most steps have one attempt, which was read already. After a requeue, there is none before the step starts again.
 		'attempts',
 		case when s.attempt > 1 or (s.attempt = 1 and s.ordered_at is null)
 		then (select jsonb_agg(internal.attempt_json(a, w.state, p_own) order by a.attempt) from attempt a

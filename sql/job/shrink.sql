@@ -19,7 +19,7 @@ begin
 		join attempt t on t.job_id = c.job and t.step_id = c.step and t.attempt = c.attempt and t.node_ids[1] = p_node);
 end $$;
 comment on function internal.shrink_growths(int, jsonb) is
-	'The jobs of growths that step managers on a node name in calls, and that grow their attempts.';
+	'The jobs of growths that step managers on a node name in calls. A growth of another attempt is left out.';
 
 create function internal.shrink_nodes(p_node int, p_calls jsonb) returns internal.attempt_node[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$

@@ -49,7 +49,8 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		else regexp_replace(p_text, 'burst_buffer\.lua: ([a-z_]+): .*', 'burst_buffer.lua: \1 failed') end;
 $$;
 comment on function internal.staging_veil(text, boolean) is
-	'A text about the data of a job. How a function failed, which may name files, only for its owner and operators (p_own).';
+	'A text about the data of a job. The message of a failed function may name files, so it is only for the owner and '
+	'operators (p_own).';
 
 create function internal.why_staging(p_job bigint, p_step int) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -61,7 +62,7 @@ begin
 	where g.job_id = internal.staging_of(p_job, p_step) and g.state in ('pending', 'setup', 'staging_in', 'failed')
 		and s.deps_waiting > 0;
 end $$;
-comment on function internal.why_staging(bigint, int) is 'Staging of data that a step waits for.';
+comment on function internal.why_staging(bigint, int) is 'The conditions of "why" for a step that waits for its data.';
 
 create function internal.why_staging_out(p_job bigint, p_own boolean) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -72,8 +73,8 @@ begin
 	where g.job_id = p_job and g.state in ('post_run', 'staging_out', 'teardown', 'array');
 end $$;
 comment on function internal.why_staging_out(bigint, boolean) is
-	'What becomes of the data of a job or an element that has ended, as an answer to "why". p_own: its owner or an operator '
-	'asks.';
+	'The state of the data of a job or an element that has ended, as a condition of "why". p_own: the owner or an '
+	'operator asks.';
 
 create function internal.why_teardown(p_job bigint, p_label text, p_state text) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -85,7 +86,8 @@ begin
 			then format('which failed: "rota continue %1$s" or "rota cancel --hurry %1$s" ends that', p_job) end));
 end $$;
 comment on function internal.why_teardown(bigint, text, text) is
-	'What a step waits for that waits for the teardown of another job''s data, whose label and state are given.';
+	'The condition of "why" for a step that waits for the teardown of the data of another job, whose label and state '
+	'are given.';
 
 create function internal.staging_calls_json(p_job bigint, p_own boolean) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -97,7 +99,7 @@ begin
 		from staging_call c where c.job_id = p_job);
 end $$;
 comment on function internal.staging_calls_json(bigint, boolean) is
-	'Calls of functions of burst_buffer.lua for a job; p_own: with what they printed.';
+	'Calls of functions of burst_buffer.lua for a job; p_own: with their output.';
 
 create function internal.staging_elements_json(p_job bigint, p_own boolean, p_calls boolean) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -114,8 +116,8 @@ begin
 			order by e.ended_at desc nulls first, e.step_id limit c_most) g);
 end $$;
 comment on function internal.staging_elements_json(bigint, boolean, boolean) is
-	'The data of elements of an array, of at most 100: those that are not over, and the latest of the others; p_own: with what '
-	'is its owner''s alone; p_calls: with the calls of functions.';
+	'The data of at most 100 elements of an array: all that are not over, then the latest of the others. p_own: with '
+	'the parts that only the owner may see; p_calls: with the calls of functions.';
 
 create function internal.staging_json(p_job bigint, p_own boolean) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -131,7 +133,7 @@ begin
 		from staging g where g.job_id = p_job);
 end $$;
 comment on function internal.staging_json(bigint, boolean) is
-	'The data of a job, for "show"; p_own: with what is its owner''s alone.';
+	'The data of a job, for "show"; p_own: with the parts that only the owner may see.';
 
 create function internal.hook_list_json(p_job bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -149,8 +151,8 @@ begin
 		where case when p_job is null then g.ended_at is null else g.job_id = p_job end);
 end $$;
 comment on function internal.hook_list_json(bigint) is
-	'Staging of the job p_job, or of the element that has this number, with the calls of its functions; null: all staging that '
-	'is not over, without calls.';
+	'Staging of the job p_job, or of the element with this number, with calls of functions; null: all staging that is '
+	'not over, without calls.';
 
 create function internal.hook_retry_one(p_job bigint) returns text
 language plpgsql set search_path = rota, pg_temp as $$
@@ -172,8 +174,7 @@ begin
 	return internal.staging_move(p_job, 'retry');
 end $$;
 comment on function internal.hook_retry_one(bigint) is
-	'Try the failed stage-in or stage-out of a job or an element again. Answers the state that follows; null: nothing of it has '
-	'failed.';
+	'Try the failed stage-in or stage-out of a job or an element again. Answers the new state; null: it has not failed.';
 
 create function internal.hook_retry(p_job bigint) returns text
 language plpgsql set search_path = rota, pg_temp as $$
@@ -183,8 +184,8 @@ begin
 	return (select max(internal.hook_retry_one(x)) from internal.staging_rows(p_job) x);
 end $$;
 comment on function internal.hook_retry(bigint) is
-	'Try the failed stage-in or stage-out of a job, of its elements, or of one element, again. Answers a state that follows; '
-	'null: nothing of it has failed.';
+	'Try the failed stage-in or stage-out again, of a job, of its elements, or of one element. Answers a new state; '
+	'null: none has failed.';
 
 create function api.hook_admin(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$

@@ -164,9 +164,8 @@ declare
 	v_last bigint;
 	c_most constant int := 256;
 begin
-	-- Computed from the latest count and the jobs since. A session that finds no other one at it adds the jobs since to the
-	-- count. All is counted again only where the sum exceeds the limit, or from time to time, the more seldom the longer it
-	-- takes.
+	-- The sum of the latest count and of the jobs since then. A session that gets the lock adds these jobs to the count. All live
+	-- jobs are counted again if the sum exceeds the limit, and from time to time: the more steps, the more seldom.
 	select s.value::bigint as most, l.steps, coalesce(l.last_job, 0) as last_job, l.counted_at into v_load
 	from setting s left join submit_load l on l.uid = p_uid
 	where s.name = case p_uid when -1 then 'max_submitted_all' else 'max_submitted' end;

@@ -17,7 +17,8 @@ comment on function internal.array_row(rota.step_array) is
 	'Of the elements of an array that are rows and wait, the one that is nearest to its start; null: none.';
 
 create function internal.array_waits(p_job bigint, p_step int) returns text
--- A list is read with plans that are made anew for each statement (internal.plan_for). Here that would be one for each array.
+-- Lists are read with custom plans, which are made for each statement (internal.plan_for). In this function, that would be one
+-- for each array.
 language plpgsql stable set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
 declare
 	v_array step_array;
@@ -115,7 +116,7 @@ returns table (job_id bigint, partitions text[], cpus bigint, unlimited boolean,
 language sql stable
 begin atomic
 	with full_line as materialized (
-		-- Asked for only where a step waits unlooked at.
+		-- Read only if no scheduling cycle has considered a waiting step yet.
 		select * from internal.full_lines()
 	), one as (
 		select j.job_id, j.steps_total, n.step_id, n.partition, n.cpus, n.time_limit_s, n.state, n.severity, n.stage,
@@ -132,7 +133,7 @@ begin atomic
 		cross join lateral (select * from internal.step_now n
 			where n.job_id = j.job_id and n.step_id = q.step_id offset 0) n -- by key
 	)
-	-- Most jobs are one step: there is nothing to add up.
+	-- Most jobs have one step and need no aggregate.
 	select o.job_id, array[o.partition] as partitions, o.cpus, o.time_limit_s = 0 as unlimited, o.time_limit_s,
 		o.state, o.reason,
 		(o.stage = 'final')::int::bigint as done, (o.stage = 'live')::int::bigint as running,
@@ -143,7 +144,7 @@ begin atomic
 	union all
 	select o.job_id, array_agg(distinct o.partition), max(o.cpus), bool_or(o.time_limit_s = 0), max(o.time_limit_s),
 		(array_agg(o.state order by o.severity desc))[1],
-		-- The reason of a step that waits for no other one says most.
+		-- Prefer the reason of a step that waits for no other step.
 		(array_agg(o.reason order by o.severity desc, o.reason is null, o.reason = 'dependency', o.step_id))[1],
 		count(*) filter (where o.stage = 'final'), count(*) filter (where o.stage = 'live'),
 		count(*) filter (where o.stage = 'final' and o.state not in ('completed', 'skipped')),
@@ -153,7 +154,7 @@ begin atomic
 	group by o.job_id;
 end;
 comment on function internal.job_steps(bigint[]) is
-	'The steps of jobs, added up: a row for each job. time_limit_s: the longest one, where none is unlimited.';
+	'One row for each job, with sums over its steps. time_limit_s: the longest one, if no step is unlimited.';
 
 create function internal.job_rows(p_jobs bigint[])
 returns table (job_id bigint, name text, user_name text, account text, partitions text[], qos text, state text, reason text,
@@ -176,7 +177,7 @@ begin
 		-- A step that runs, or ran, may have a shorter time limit than it requested (--time-min).
 		case when j.steps_total = 1 and l.time_limit_s is not null then l.time_limit_s when s.unlimited then 0
 			else s.time_limit_s end,
-		-- Of a job all of whose steps wait (again), no time runs.
+		-- If all steps of a job wait, also after a requeue, it has no run time.
 		case when j.ended_at is not null or s.done + s.running > 0
 		then extract(epoch from coalesce(j.ended_at, now()) - j.started_at) end,
 		case when j.steps_total = 1 then coalesce(l.suspended_s, 0)::numeric else 0 end,
@@ -186,8 +187,7 @@ begin
 	join job j on j.job_id = s.job_id
 	join qos q on q.qos = j.qos
 	left join lateral (
-		-- Where it runs now; for a job that is over, where it ran. By key, job by job, and only where there is something
-		-- to find.
+		-- The nodes on which the job runs or, if it has ended, ran. By key, job by job, and only for jobs that have started.
 		select string_agg(distinct n.name, ',') as nodes, count(distinct n.node_id) as node_count,
 			sum(al.cpus) filter (where t.ended_at is null and al.started_at is not null) as cpus,
 			case when bool_or(t.time_limit_s = 0) then 0 else max(t.time_limit_s) end as time_limit_s,

@@ -164,7 +164,7 @@ comment on function internal.why_plan(bigint, int, rota.plan) is
 create function internal.why_begin(p_begin timestamptz, p_asked timestamptz, p_attempt int, p_retries int, p_retry int)
 	returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
-	-- After an attempt, it is the end of the delay, unless --begin was changed since.
+	-- After an attempt, p_begin is the end of the delay before the next one, unless --begin was changed since.
 	select internal.why_row('begin', format('not to start before %s%s', to_char(p_begin, 'YYYY-MM-DD HH24:MI:SS TZ'),
 		case when p_attempt > 0 and p_begin is distinct from p_asked
 		then format(': the delay before %s, as attempt %s',
@@ -225,7 +225,7 @@ begin
 	union all
 	select w.* from one o cross join lateral internal.why_plan(o.job_id, o.request_id, o.plan) w where o.eligible
 	union all
-	-- What keeps an array that does not offer itself is what keeps the first of its rows.
+	-- An array without an element that may get a row waits for the same as its first element with a row.
 	select w.* from one o cross join lateral internal.why_step(o.job_id, o.row_id) w where o.row_id is not null;
 end $$;
 comment on function internal.why_step(bigint, int) is 'All that keeps a waiting step from starting.';
@@ -354,7 +354,7 @@ begin
 		cross join lateral (select j.uid = p_uid or internal.caller_role(p_uid, p_user) <> 'user' as own) o
 		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 		left join plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id
-		-- So does an array of which nothing runs just now, and an element that has not begun while others have.
+		-- An array none of whose elements runs is pending, and so is an element that has not begun while others have.
 		cross join lateral (select case
 			when s.state <> 'pending' and s.ended_at is null
 			and (s.step_id <> t.step_id or (a.running = 0 and s.state = 'running'))

@@ -24,8 +24,8 @@ begin
 				case when v.text_node is null then v.body end,
 				case when v.text_node is null then decode(v.signature, 'hex') end, v.text_node,
 				coalesce(v.args, '{}') || case
-					-- Pre-dispatched elements: how many elements of their array hold CPUs on the node, after
-					-- which they begin.
+					-- The concurrency limit of pre-dispatched elements: the number of elements of their array
+					-- that hold CPUs on the node.
 					when v.args ? 'first' then (
 						select jsonb_build_object('behind', count(*))
 						from (select o.job_id, o.step_id from allocation o

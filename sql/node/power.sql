@@ -24,7 +24,7 @@ begin
 	select * into v_node from node n where n.node_id = p_node;
 	update node set power = p_power, power_at = clock_timestamp() where node_id = p_node;
 	update node_off set on_at = clock_timestamp() where node_id = p_node and on_at is null;
-	-- One that could not be powered on is off, too, but nobody knows what it takes.
+	-- A node that could not be powered on is off, too. It gets no row here, since its consumption is not known.
 	insert into node_off (node_id, node, off_at, idle_watts)
 	select p_node, v_node.name, clock_timestamp(), v_node.idle_watts where p_power = 'off' and v_node.power = 'powering_off';
 	insert into node_event (node_id, node, from_state, to_state, actor, reason)
@@ -36,7 +36,7 @@ begin
 	notify rota_event;
 end $$;
 comment on function internal.power_set(int, text, text, text) is
-	'Change the power of a node, and log it if people see it. The caller has locked the node.';
+	'Change the power of a node, and write a node event if the shown state changes. The caller has locked the node.';
 
 create function internal.power_begin(p_node int, p_action text, p_actor text) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
@@ -68,7 +68,7 @@ comment on function internal.power_drop(int, text) is
 create function internal.power_keep(p_node int, p_actor text) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	-- A silent node has lost its lease while its power was changing, and nobody judges it again: it is powered off first.
+	-- A node without a lease is not kept: api.node_judge leaves it out while its power changes. It is powered off first.
 	if not exists (select from node_lease l where l.node_id = p_node and l.lost_at is null)
 		or not internal.power_drop(p_node, 'the node was needed again') then
 		return false;
@@ -151,8 +151,8 @@ language sql stable set search_path = rota, pg_temp as $$
 	) b;
 $$;
 comment on function internal.power_boot_s(int) is
-	'Seconds from the wish to power a node on until it is up: the longest of its last three; of a node that never was, '
-	'as long as it may take.';
+	'Seconds from the order to power a node on until it is up: the longest of its last three power-ons, or the longest '
+	'time allowed if there was none.';
 
 create function internal.power_ahead() returns int[]
 language sql volatile set search_path = rota, pg_temp as $$
@@ -298,9 +298,9 @@ begin
 	end loop;
 end $$;
 comment on function api.power_judge() is
-	'Have nodes powered off that are idle for as long as the setting power_off_idle_s says, and those powered on that the plan '
-	'needs as soon as they can be up, and see which are off now, or did not come or go in time. Answers what changed. With the '
-	'setting 0 and all nodes on, it does nothing.';
+	'Power nodes off that have been idle for power_off_idle_s seconds, and on that the plan needs, early enough to be '
+	'up in time. Find nodes that have gone off, and those that did not come up or go off in time. Answers the changes. '
+	'With the setting 0 and all nodes on, it does nothing.';
 
 create function api.schedule_power(p_term bigint, p_nodes int[]) returns int
 language plpgsql security definer set lock_timeout = '5s' set search_path = rota, pg_temp as $$

@@ -23,7 +23,7 @@ begin
 				w.waits, case when not w.waits then a.boot_at end as fixed_at,
 				greatest(case when not w.waits then a.started_at end, t.ordered_at) - d.first_us * c_us as earliest,
 				d.last_us * c_us as last, least(d.keeper_us, d.run_us, d.tasked_us) as began_us,
-				-- The record of the start is missing where a server whose commits are lost has acknowledged it.
+				-- The record of the start is missing if another server acknowledged it and its commits are lost.
 				coalesce(d.run_us, case when a.phase in ('ordered', 'prolog', 'ready') then d.tasked_us end) as started_us,
 				-- Only the first node can be the only one: of a wide attempt, the long list is not read for each
 				-- node.

@@ -121,7 +121,8 @@ begin
 				'job_id', t.job_id, 'step_id', t.step_id, 'attempt', t.attempt, 'args',
 				jsonb_build_object('epilog', 1, 'cause', coalesce(t.cause, ''))) as reported
 			from (
-				-- Asked once a step, not once a node of it; and said once: in the report that lets them go.
+				-- Read once for each step, not for each of its nodes. The order is sent once: with the report by which
+				-- the other nodes may end.
 				select t.job_id, t.step_id, t.attempt, t.outcome, t.cause
 				from (select distinct v.job_id, v.step_id, v.attempt from unnest(v_ending) v
 					where not v.single and v.phase not in ('done', 'ended')) v

@@ -173,7 +173,7 @@ declare
 		case p_by[1] when 'node' then 'b.node' when 'partition' then 'p.partition' end);
 	v_rows jsonb;
 begin
-	-- Tables, keys and the join with partitions depend on the periods and on what the rows are for.
+	-- Tables, keys and the join with partitions depend on the length of the periods and on the grouping (p_by).
 	execute format($q$
 		with bucket as (
 			select g.local at time zone $3 as at, least((g.local + interval '1 %1$s') at time zone $3, $2) as until_at

@@ -75,7 +75,7 @@ begin
 	end if;
 end $$;
 comment on function internal.commit_narrow(internal.move_made[], internal.start_decision[], jsonb, jsonb) is
-	'Of a decision, as api.schedule_commit takes it, only what belongs to the steps that have started.';
+	'The parts of a decision (as for api.schedule_commit) that are about the steps which have started.';
 
 create function internal.commit_check_sets(p_began internal.move_made[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$

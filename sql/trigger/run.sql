@@ -120,8 +120,8 @@ begin
 	where r.run_id = v.run_id and r.ended_at is null;
 end $$;
 comment on function api.trigger_report(bigint[], int[], text[], text[]) is
-	'What became of deliveries: a failure of null: it was made; else why not, and it is due again later or given up. A repeated '
-	'report changes nothing.';
+	'The results of deliveries. Without a failure (null), a delivery was made; otherwise it is tried again later, or '
+	'given up. Reporting a result again changes nothing.';
 
 create function internal.trigger_tidy() returns void
 language plpgsql set search_path = rota, pg_temp as $$

@@ -63,7 +63,7 @@ begin
 	if p_from < v_first::timestamp at time zone v_zone then
 		return null;
 	end if;
-	-- Most allocations lie within an hour. A month may begin within one, where days begin at a half hour of UTC.
+	-- Most allocations lie within one hour of UTC. A month may begin within such an hour, if the zone is half an hour off.
 	if p_until <= v_hour + interval '1 hour' and date_trunc('month', p_from at time zone v_zone)
 		= date_trunc('month', p_until at time zone v_zone) then
 		return acct.carbon_g(jsonb_build_object(extract(hour from v_hour at time zone 'UTC'), p_energy_j),

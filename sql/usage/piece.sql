@@ -162,7 +162,7 @@ from (select z.time_zone as zone from rota.usage_state z) z
 cross join internal.usage_held h
 cross join lateral (
 	select u.used, g.hour, d.day, extract(epoch from c.ends_at - c.begins_at) as s, c.begins_at, c.ends_at
-	-- Series in the list of a select, of one row nearly always, need no table each.
+	-- generate_series in the select list: as a function in FROM, it would fill a table for each row, mostly with one hour.
 	from (
 		select generate_series(date_trunc('hour', h.started_at, 'UTC'),
 			greatest(h.started_at, h.until - interval '1 microsecond'), interval '1 hour') as hour
