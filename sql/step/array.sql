@@ -78,8 +78,7 @@ begin
 			then internal.array_indices(internal.array_spans(a.indices), w.positions) end) v (pos, index)
 		join step_transition t on t.from_state = 'pending'
 			and t.event = case when p_start_at is null then 'submit' else 'start' end
-		-- A lookup by key for each element: the planner would join "not exists" with all steps of the job. The lock of the
-		-- job keeps other sessions from inserting one.
+		-- By key: "not exists" would join with all steps of the job. The lock of the job keeps other sessions from inserting.
 		where v.pos < a.size
 			and (select o.step_id from step o where o.job_id = h.job_id and o.step_id = h.step_id + 1 + v.pos) is null
 		returning step.job_id, step.step_id, step.request_id, step.array_index, step.attempt, step.state, step.deps_waiting

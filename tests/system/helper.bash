@@ -3,7 +3,7 @@
 bats_require_minimum_version 1.5.0
 
 : "${ROTA_SOURCE:=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}"
-: "${ROTA_BIN:=$ROTA_SOURCE/build/release/bin}"
+: "${ROTA_BIN:=$ROTA_SOURCE/build/release/bin}" "${ROTA_BUILD:=${ROTA_BIN%/bin}}"
 export ROTA_SOURCE ROTA_BIN
 export PATH="$ROTA_BIN:$PATH"
 export LC_ALL=C.UTF-8 TZ=UTC
