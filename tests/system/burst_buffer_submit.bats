@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# How directives reach the site's burst_buffer.lua: under another name, by --bb and --bbf of rota submit, rota run and rota shell, and by
-# links.
+# How directives reach the site's burst_buffer.lua: under another name, by --bb and --bbf of rota submit, rota check, rota run and rota
+# shell, and by links.
 
 load helper
 load staging
@@ -131,6 +131,18 @@ latest() {
 	[ "$(latest)" = "$before" ]
 	run -2 rota run sh -c 'rota run --bb="#DATA a" true'
 	[[ "$output" == *"--bb is for a new job, and this job runs already"* ]]
+}
+
+@test "rota check takes --bbf, as rota submit does, and leaves no job" {
+	before=$(latest)
+	printf '#DATA checked\n' >good
+	run -0 rota check --bbf good plain
+	printf '#DATA pool=none capacity=1\n' >pool
+	refused "there is no pool" rota check --bbf=pool plain
+	refused "could not read" rota check --bbf=nowhere plain
+	run -2 rota check --bbf
+	[[ $output == *'option "--bbf" needs a value'* ]]
+	[ "$(latest)" = "$before" ]
 }
 
 @test "--bbf by a link: it leads nowhere where the user may not read" {

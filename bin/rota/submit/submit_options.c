@@ -245,6 +245,35 @@ char *submit_options_directives(const char *path, struct err *e)
 	return text;
 }
 
+int submit_options_valued(const struct verb *verb, const char *name, const char **value, int left, char **argv)
+{
+	size_t length = strlen(name);
+
+	if (strncmp(argv[0], name, length) || (argv[0][length] && argv[0][length] != '='))
+		return 0;
+	*value = argv[0][length] ? argv[0] + length + 1 : left > 1 ? argv[1] : NULL;
+	if (!*value)
+		verb_misuse(verb, "option \"%s\" needs a value", name);
+	return argv[0][length] ? 1 : 2;
+}
+
+int submit_options_bbf(const struct verb *verb, json_t *options, int left, char **argv)
+{
+	const char *path;
+	int took = submit_options_valued(verb, "--bbf", &path, left, argv);
+	struct err e = {0};
+	char *text;
+
+	if (!took)
+		return 0;
+	text = submit_options_directives(path, &e);
+	if (!text)
+		verb_misuse(verb, "%s", e.message);
+	json_array_append_new(options, json_sprintf("--bb=%s", text));
+	free(text);
+	return took;
+}
+
 json_t *submit_options_script(const char *name, const char *text, size_t size, struct err *e)
 {
 	json_t *script = memchr(text, '\0', size) ? NULL : json_stringn(text, size);

@@ -13,6 +13,9 @@
 #define SUBMIT_OPTIONS_ROW(id, name, alias, letter, kind, level, slurm, pbs, key, argument, help)                                \
 	{(letter) ? (letter) : 2000 + OPTION_ID_##id, name, sizeof(argument) > 1 ? argument : NULL, help},
 
+/* The option --bbf as a row of a verb's option table. */
+#define SUBMIT_OPTIONS_BBF(id) {(id), "bbf", "FILE", "read directives for burst_buffer.lua from a file, as for --bb"}
+
 /* If argv[0] is an option of a submission, add it to `options` (a list of "--name=value") and return the number of arguments
  * that the option consists of; else return 0. An unknown option is misuse; the message suggests the nearest option. */
 int submit_options_take(const struct verb *verb, json_t *options, int left, char **argv);
@@ -37,6 +40,14 @@ void submit_options_warn(const json_t *warnings);
 /* Read a script from `path` ("-": standard input) until its end or until `most` bytes are read, perhaps some more. Returns the
  * text malloc'ed and NUL-terminated; NULL with an error on failure. */
 char *submit_options_read(const char *path, size_t most, size_t *size, struct err *e);
+
+/* Take the option `name` ("--name") and its value. Returns the number of arguments that the option consists of, 0 for another option. A
+ * missing value is misuse. */
+int submit_options_valued(const struct verb *verb, const char *name, const char **value, int left, char **argv);
+
+/* Take the option --bbf: the file's text becomes the value of --bb in `options`. Returns as submit_options_valued(). A file that cannot
+ * be read is misuse. */
+int submit_options_bbf(const struct verb *verb, json_t *options, int left, char **argv);
 
 /* Returns the text of the file of --bbf, which is the value of --bb: malloc'ed; NULL with an error on failure. It is read as the
  * caller, so a link leads nowhere where the caller may not read. */

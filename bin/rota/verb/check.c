@@ -25,9 +25,12 @@
 #include "jobmgr/translate/translate.h"
 #include "lib/err.h"
 
+enum { CHECK_BBF = 258 };
+
 const struct verb_option check_options[] = {
 	{256, "dot", NULL, "print the graph of steps, for dot of Graphviz"},
 	{257, "cost", NULL, "print what the job costs at most: billing units and, where there is a price, money"},
+	SUBMIT_OPTIONS_BBF(CHECK_BBF),
 	{VERB_JSON, "json", NULL, "print the plan as JSON"},
 #define OPTION SUBMIT_OPTIONS_ROW
 #include "jobmgr/translate/options.def"
@@ -53,7 +56,8 @@ static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 		return line->dot = true;
 	if (strcmp(argv[0], "--cost") == 0)
 		return line->cost = true;
-	return submit_options_common(verb, left, argv, &line->json);
+	int took = submit_options_bbf(verb, line->options, left, argv);
+	return took ? took : submit_options_common(verb, left, argv, &line->json);
 }
 
 static const char *script_name(const struct check_line *line)

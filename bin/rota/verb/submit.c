@@ -44,7 +44,7 @@ const struct verb_option submit_options[] = {
 	 "with --each (or -a FILE): a job for each line of FILE; in options and arguments, {} is the line and {1}, {2} are its "
 	 "words"},
 	{SUBMIT_EACH, "each", NULL, "submit every SCRIPT as a job of its own; all are accepted or none"},
-	{SUBMIT_BBF, "bbf", "FILE", "read directives for burst_buffer.lua from a file, as for --bb"},
+	SUBMIT_OPTIONS_BBF(SUBMIT_BBF),
 	{SUBMIT_KEY, "client-key", "KEY",
 	 "name of this submission; another one with the same key returns the same job (with --each, for each script by its "
 	 "name)"},
@@ -64,37 +64,6 @@ struct submit_line {
 	bool each, parsable, wait, json;
 	bool several; /* all operands are scripts */
 };
-
-/* Take the option `name` and its value. Returns the number of arguments that the option consists of, 0 for another option. */
-static int valued_option(const struct verb *verb, const char *name, const char **value, int left, char **argv)
-{
-	size_t length = strlen(name);
-
-	if (strncmp(argv[0], name, length) || (argv[0][length] && argv[0][length] != '='))
-		return 0;
-	*value = argv[0][length] ? argv[0] + length + 1 : left > 1 ? argv[1] : NULL;
-	if (!*value)
-		verb_misuse(verb, "option \"%s\" needs a value", name);
-	return argv[0][length] ? 1 : 2;
-}
-
-/* Take the option --bbf: the file's text becomes the value of --bb. */
-static int directives_option(const struct verb *verb, struct submit_line *line, int left, char **argv)
-{
-	const char *path;
-	int took = valued_option(verb, "--bbf", &path, left, argv);
-	struct err e = {0};
-	char *text;
-
-	if (!took)
-		return 0;
-	text = submit_options_directives(path, &e);
-	if (!text)
-		verb_misuse(verb, "%s", e.message);
-	json_array_append_new(line->options, json_sprintf("--bb=%s", text));
-	free(text);
-	return took;
-}
 
 /* Take an option of `rota submit` alone. Returns the number of arguments that the option consists of, 0 for another option. */
 static int own_option(const struct verb *verb, void *arg, int left, char **argv)
@@ -116,14 +85,14 @@ static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 		line->several = false;
 		return 2;
 	}
-	took = valued_option(verb, "--wrap", &line->wrap, left, argv);
+	took = submit_options_valued(verb, "--wrap", &line->wrap, left, argv);
 	if (!took)
-		took = valued_option(verb, "--arg-file", &line->list, left, argv);
+		took = submit_options_valued(verb, "--arg-file", &line->list, left, argv);
 	if (!took)
-		took = directives_option(verb, line, left, argv);
+		took = submit_options_bbf(verb, line->options, left, argv);
 	line->several = line->each && !line->list;
 	if (!took)
-		took = valued_option(verb, "--client-key", &line->key, left, argv);
+		took = submit_options_valued(verb, "--client-key", &line->key, left, argv);
 	return took ? took : submit_options_common(verb, left, argv, &line->json);
 }
 
