@@ -14,7 +14,10 @@
 	{(letter) ? (letter) : 2000 + OPTION_ID_##id, name, sizeof(argument) > 1 ? argument : NULL, help},
 
 /* The option --bbf as a row of a verb's option table. */
-#define SUBMIT_OPTIONS_BBF(id) {(id), "bbf", "FILE", "read directives for burst_buffer.lua from a file, as for --bb"}
+#define SUBMIT_OPTIONS_BBF(id)                                                                                                   \
+	{                                                                                                                        \
+		(id), "bbf", "FILE", "read directives for burst_buffer.lua from a file, as for --bb"                             \
+	}
 
 /* If argv[0] is an option of a submission, add it to `options` (a list of "--name=value") and return the number of arguments
  * that the option consists of; else return 0. An unknown option is misuse; the message suggests the nearest option. */
