@@ -71,8 +71,11 @@ static void credd_soon(evutil_socket_t fd, short what, void *arg)
 static void credd_up(struct db *db, void *arg)
 {
 	struct credd *c = arg;
+	struct err e = {0};
 	(void)db;
 	log_info("connected to the database");
+	if (!removed_read(c->removed, &e))
+		log_error("%s", e.message);
 	c->nodes_at = (struct timespec){0};
 	c->compared = false;
 	credd_register(c);

@@ -95,32 +95,33 @@ static void file_read(struct removed *r, FILE *file)
 	ssize_t length, last = 0;
 	while ((length = getline(&line, &size, file)) > 0) {
 		last = line[length - 1] == '\n' ? 0 : length;
-		if (!line_read(r, line))
+		if (*line != '\n' && !line_read(r, line))
 			log_warning("\"%s\" has a line that names no removed credential; it is ignored", r->path);
 	}
-	if (last > 0) {
-		r->unsaved = xstrdup("\n");
-		r->size = 1;
-	}
+	if (last > 0)
+		line_end(r);
 	free(line);
+}
+
+bool removed_read(struct removed *r, struct err *e)
+{
+	int fd = open(r->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+	if (!file)
+		return errno == ENOENT || err_sys(e, "could not read \"%s\", which says which credentials were removed", r->path);
+	file_read(r, file);
+	fclose(file);
+	return true;
 }
 
 struct removed *removed_open(const char *folder, struct err *e)
 {
 	struct removed *r = xcalloc(1, sizeof *r);
 	r->path = xasprintf("%s/removed", folder);
-	int fd = open(r->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
-	if (!file && errno != ENOENT) {
-		err_sys(e, "could not read \"%s\", which says which credentials were removed", r->path);
-		removed_free(r);
-		return NULL;
-	}
-	if (file) {
-		file_read(r, file);
-		fclose(file);
-	}
-	return r;
+	if (removed_read(r, e))
+		return r;
+	removed_free(r);
+	return NULL;
 }
 
 void removed_free(struct removed *r)
@@ -164,6 +165,8 @@ bool removed_save(struct removed *r, struct err *e)
 		close(fd);
 	if (saved)
 		r->size = 0;
+	else if (fd >= 0)
+		line_end(r); /* a part of them may be there */
 	return saved;
 }
 

@@ -13,6 +13,9 @@ struct removed;
 
 /* Read the file. Returns NULL with the reason in `e`; a missing file is an empty one. */
 struct removed *removed_open(const char *folder, struct err *e);
+
+/* Read the file again, to which another rota-credd that shares the folder may have added lines. What was noted stays. */
+bool removed_read(struct removed *r, struct err *e);
 void removed_free(struct removed *r);
 
 /* Add a credential to the list in memory, where removed_find() finds it; removed_save() writes it to the file. Returns false if the name

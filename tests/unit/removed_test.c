@@ -1,6 +1,8 @@
 /* removed_test.c - what rota-credd keeps of credentials that were removed. */
 #include "tests/unit/unit.h"
 
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "credmgr/removed.h"
@@ -72,6 +74,47 @@ static void test_torn(void **state)
 	removed_free(r);
 }
 
+/* A write that ended in the middle of a line has left a part of it; the line is written anew, and whole. */
+static void test_half_written(void **state)
+{
+	(void)state;
+	struct rlimit before, bound;
+	struct err e;
+	struct removed *r = open_kept();
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	bound = (struct rlimit){.rlim_cur = 20, .rlim_max = before.rlim_max};
+	signal(SIGXFSZ, SIG_IGN);
+	assert_true(removed_note(r, 1000, "archive", origin, 3, 77));
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &bound), 0);
+	assert_false(removed_save(r, &e));
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_true(file_size() > 0);
+	assert_true(removed_save(r, &e));
+	removed_free(r);
+	r = open_kept();
+	assert_int_equal(removed_find(r, 1000, "archive", origin, 3), 77);
+	removed_free(r);
+}
+
+/* What another rota-credd has written into the same folder is known once the file was read again, and what was noted stays. */
+static void test_shared(void **state)
+{
+	(void)state;
+	struct err e;
+	struct removed *r = open_kept();
+	assert_true(removed_note(r, 1000, "own", origin, 3, 76));
+	note_and_save(1000, "archive", origin, 3, 77);
+	assert_int_equal(removed_find(r, 1000, "archive", origin, 3), 0);
+	assert_true(removed_read(r, &e));
+	assert_int_equal(removed_find(r, 1000, "archive", origin, 3), 77);
+	assert_true(removed_save(r, &e));
+	removed_free(r);
+	r = open_kept();
+	assert_int_equal(removed_find(r, 1000, "own", origin, 3), 76);
+	assert_int_equal(removed_find(r, 1000, "archive", origin, 3), 77);
+	removed_free(r);
+}
+
 /* What is no name and no origin gets into no file. */
 static void test_refused(void **state)
 {
@@ -107,6 +150,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_find, unit_folder_make, unit_folder_remove),
 		cmocka_unit_test_setup_teardown(test_once, unit_folder_make, unit_folder_remove),
 		cmocka_unit_test_setup_teardown(test_torn, unit_folder_make, unit_folder_remove),
+		cmocka_unit_test_setup_teardown(test_half_written, unit_folder_make, unit_folder_remove),
+		cmocka_unit_test_setup_teardown(test_shared, unit_folder_make, unit_folder_remove),
 		cmocka_unit_test_setup_teardown(test_refused, unit_folder_make, unit_folder_remove),
 		cmocka_unit_test_setup_teardown(test_retried, unit_folder_make, unit_folder_remove),
 	};
