@@ -93,7 +93,10 @@ begin
 		raise exception 'credential "%": %', v_row.name, v_test.failure using errcode = 'RT422';
 	end if;
 	return jsonb_build_object('done', true, 'name', v_row.name, 'kind', v_row.kind, 'version', v_test.version,
-		'subject', v_test.facts ->> 'subject', 'expires_at', to_timestamp((v_test.facts ->> 'expires')::double precision),
+		'subject', v_test.facts ->> 'subject',
+		-- A secret that says how long it lives, or nothing, does not say when it ends; its upload or renewal does.
+		'expires_at', least(to_timestamp((v_test.facts ->> 'expires')::double precision),
+			case when v_row.version = v_test.version then v_row.expires_at end),
 		'asked', v_test.facts ->> 'asked');
 end $$;
 comment on function internal.credential_test_wait(int, text, bigint) is

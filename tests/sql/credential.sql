@@ -281,8 +281,10 @@ select is((select string_agg(name, ' ') from api.credential_test_take(9, 30)), '
 select is((select string_agg(name, ' ') from api.credential_test_take(9, 30)), null, 'once, and meanwhile no other one of the user');
 select is(api.credential_wait(t.uid('carol'), 'carol', jsonb_build_object('test', :test)), '{"done": false}', 'it is under way');
 select throws_ok(format('select api.credential_wait(t.uid(''bob''), ''bob'', jsonb_build_object(''test'', %s))', :test), 'RT404', null, 'nobody else sees it');
-select api.credential_tested(:test, '{"subject": "me", "asked": "the KDC"}', null), api.credential_tested(:test, null, 'late') \g /dev/null
+update rota.credential set expires_at = to_timestamp(4000000000) where name = 'tried';
+select api.credential_tested(:test, '{"subject": "me", "asked": "the KDC", "expires": 4000000009}', null), api.credential_tested(:test, null, 'late') \g /dev/null
 select is(api.credential_wait(t.uid('carol'), 'carol', jsonb_build_object('test', :test)) ->> 'asked', 'the KDC', 'what it found, as reported first');
+select is(api.credential_wait(t.uid('carol'), 'carol', jsonb_build_object('test', :test)) -> 'expires_at', to_jsonb(to_timestamp(4000000000)), 'it ends when it was stored to, not as long after the test');
 select is((select string_agg(name, ' ') from api.credential_test_take(9, 30)), 'next', 'then it is its turn');
 select t.cred('carol', '{"action": "remove", "name": "next"}') \g /dev/null
 select t.cred('carol', '{"action": "test", "name": "tried"}') ->> 'test' as test \gset
