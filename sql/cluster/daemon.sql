@@ -50,6 +50,9 @@ begin
 	where not exists (select from pg_stat_activity b where b.pid = d.backend_pid and b.usename like 'rota\_%')
 		and case d.role
 			when 'procmgrd' then not exists (select from node n where d.name in (n.name, n.login))
+			-- A restored database names those that have not connected to it (internal.lacks_keepers), however old its copy is.
+			when 'rota-credd' then greatest(d.seen_at, (select i.began_at from internal.incarnation_now() i))
+				< now() - interval '1 day'
 			else d.seen_at < now() - interval '1 day' end;
 end $$;
 comment on function internal.daemon_tidy() is

@@ -249,6 +249,7 @@ begin
 	return query select * from internal.lacks_ends(v_now);
 	return query select * from internal.lacks_attempts(v_now);
 	return query select * from internal.lacks_jobs(v_now.began_at);
+	return query select * from internal.lacks_keepers();
 	return query select * from internal.lacks_removals();
 end $$;
 comment on function internal.db_lacks() is

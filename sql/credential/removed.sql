@@ -46,6 +46,20 @@ comment on function api.credential_remove_again(int, text, text, int, bigint) is
 	'Remove a credential that was removed at p_removed_s by a transaction that this database has lost. Answers false if '
 	'there is no such credential. A credential without an origin is identified by its version.';
 
+create function internal.lacks_keepers() returns setof internal.db_finding
+language sql volatile set search_path = rota, pg_temp as $$
+	select x.* from (
+		select d.name, d.seen_at, d.seen_at > now() - interval '1 minute'
+			and d.seen_at > (select i.began_at from internal.incarnation_now() i) as is_here
+		from daemon d where d.role = 'rota-credd' order by d.name) l
+	cross join lateral internal.check_row('rota-credd ' || l.name, case when l.is_here then 'ok' else 'warning' end,
+		case when l.is_here then 'connected: what it knows was removed has been removed again'
+			else format('was last connected %s', to_char(l.seen_at, 'YYYY-MM-DD HH24:MI:SS TZ')) end,
+		'A credential whose removal it alone knows is of use until it connects. Start it.') x;
+$$;
+comment on function internal.lacks_keepers() is
+	'The rota-credd that this database knows, and which of them are not connected. Each registers every ten seconds.';
+
 create function internal.lacks_removals() returns setof internal.db_finding
 language sql volatile set search_path = rota, pg_temp as $$
 	select x.* from (

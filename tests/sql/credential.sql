@@ -395,6 +395,16 @@ select is(t.fetch(1, t.known(:'j' || '.a', 1, 'brief', 2)), format('%s.0.1 brief
 select is(t.removals(false), 'brief 2 t', 'it is removed, as by its owner');
 select matches((select item || ' ' || value from internal.lacks_removals()), '^credential brief of carol had been removed 1970-01-01 .*; removed again ', 'the report names it');
 select is((select count(*) from internal.db_restored(1000, false) where item = 'credential brief of carol'), 1::bigint, 'that of a restored database');
+-- Which rota-credd may know of a removal that nobody here does.
+insert into rota.daemon (role, name, pid, version, backend_pid, seen_at)
+select 'rota-credd', n, 1, '1', 0, now() - a from (values ('here', interval '5 s'), ('gone', '3 days')) x (n, a);
+update rota.incarnation set began_at = now() - interval '1 h';
+select is((select string_agg(item || ' ' || state, ', ') from internal.db_restored(1000, false) where item like 'rota-credd %'), 'rota-credd gone warning, rota-credd here ok', 'a restored database names the rota-credd that are not connected');
+select internal.daemon_tidy() \g /dev/null
+select is((select count(*) from rota.daemon where name = 'gone'), 1::bigint, 'also when it is older than a day');
+update rota.incarnation set began_at = now() - interval '25 h';
+select internal.daemon_tidy() \g /dev/null
+select is((select string_agg(name, ' ') from rota.daemon where role = 'rota-credd'), 'here', 'a day after it was restored, it forgets those that have not come');
 select t.have('carol', 'brief') \g /dev/null
 select is((select count(*) from rota.credential where name = 'brief' and origin = :'origin' and removed_at is null), 0::bigint, 'a new one has another origin');
 select throws_ok($$ update rota.credential set removed_before = now() where name = 'lasting' $$, '23514', null, 'only what is removed was removed before');
