@@ -26,6 +26,8 @@ struct word report_word(const json_t *value, const char *unit)
 		return format_size_mb(value);
 	else if (!strcmp(unit, "percent"))
 		snprintf(w.s, sizeof(w.s), "%.1f%%", json_number_value(value));
+	else if (!strcmp(unit, "number") && json_number_value(value) > 0 && json_number_value(value) < 0.001)
+		snprintf(w.s, sizeof(w.s), "<0.001");
 	else if (!strcmp(unit, "number"))
 		snprintf(w.s, sizeof(w.s), json_number_value(value) >= 1000 ? "%.0f" : "%g", json_number_value(value));
 	else if (!strcmp(unit, "h") || !strcmp(unit, "money"))
