@@ -173,6 +173,24 @@ comment on function internal.credential_named(int, text) is
 	'What a user means by NAME, or by NAME@OWNER of a credential that is granted; name null: there is none. '
 	'It has no job and step yet.';
 
+create function internal.credential_lack_hint(p_job bigint, p_uid int, p_name text) returns text
+language sql stable set search_path = rota, pg_temp as $$
+	select case
+		when p_name like '%@%' then '"rota cred list" lists those that others have granted to you.'
+		when exists (select from credential_default d where d.uid = p_uid and p_name = any (string_to_array(d.names, ',')))
+			then 'It is one of your defaults ("rota cred default"). Add it, or submit with --cred=none.'
+		else coalesce((
+			select format('Partition "%s" has it as a default. Add it: rota cred add %s --kind=KIND, or submit with --cred=none.',
+				p.partition, p_name)
+			from step_request q
+			join partition p on p.partition = q.partition
+			where q.job_id = p_job and p_name = any (string_to_array(p.credentials, ','))
+			limit 1),
+			format('Add it: rota cred add %s --kind=KIND. "rota cred list" lists those that you have.', p_name)) end;
+$$;
+comment on function internal.credential_lack_hint(bigint, int, text) is
+	'What the user may do whose new job needs a credential that he does not have, also where a default asks for it.';
+
 create function internal.credential_submit(p_job bigint, p_uid int, p_plan jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
@@ -195,9 +213,7 @@ begin
 	limit 1;
 	if v_name is not null then
 		raise exception '--cred: you have no credential "%"', regexp_replace(v_name, '^([^@]*)@(.*)$', '\2/\1')
-			using errcode = 'RT422', hint = case
-				when v_name like '%@%' then '"rota cred list" lists those that others have granted to you.'
-				else format('Add it: rota cred add %s --kind=KIND. "rota cred list" lists those that you have.', v_name) end;
+			using errcode = 'RT422', hint = internal.credential_lack_hint(p_job, p_uid, v_name);
 	end if;
 	perform internal.credential_hold(array[p_job]);
 	perform internal.credential_needed_now(p_job);

@@ -264,14 +264,19 @@ daemon() {
 	expected=$(secret)$'\n'
 	eventually finds
 	run -1 as "$EVE" rota submit plain.sh
-	[[ $output == *'you have no credential "archive"'* ]] || { echo "$output"; false; }
+	[[ $output == *'you have no credential "archive"'*"Partition \"$partition\" has it as a default."*--cred=none* ]] || { echo "$output"; false; }
+	run -1 as "$EVE" rota submit --cred=other plain.sh
+	[[ $output == *'you have no credential "other"'*"Add it: "* ]] || { echo "$output"; false; }
 	as "$ANNA" rota cred default none
 	expected=
 	eventually finds
 	run -1 rota admin partition change "$partition" --cred=../x
 	rota admin partition change "$partition" --cred=none
-	as "$ANNA" rota cred default unset
+	as "$ANNA" rota cred default archive
 	as "$ANNA" rota cred remove archive
+	refused_as_default() { run as "$ANNA" rota submit plain.sh; [[ $status = 1 && $output == *"It is one of your defaults"*--cred=none* ]]; }
+	eventually refused_as_default
+	as "$ANNA" rota cred default unset
 }
 
 @test "rota up leaves the keys alone that rota-credd may be reading" {
