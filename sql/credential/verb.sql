@@ -54,6 +54,9 @@ begin
 	if v_name !~ '^[a-z][a-z0-9_-]{0,30}$' then
 		raise exception '"%" is no name of a credential', v_name using errcode = 'RT422',
 			hint = 'A name has 1 to 31 lower-case letters, digits, "-" and "_", and begins with a letter.';
+	elsif v_name in ('none', 'unset') then
+		raise exception '"%" cannot be the name of a credential', v_name using errcode = 'RT422',
+			hint = 'With --cred and "rota cred default", it means that there is none. Choose another name.';
 	elsif v_kind not in ('krb5', 'token', 'ssh-key', 'x509', 'file', 'command') then
 		raise exception 'there is no kind "%"', v_kind using errcode = 'RT422',
 			hint = 'Kinds are krb5, token, ssh-key, x509, file and command.';

@@ -6,6 +6,8 @@ select * from no_plan();
 
 -- What is no upload.
 select is(t.refused('alice', '{"action": "add", "name": "../x", "kind": "file", "box": "QUFB"}'), 'RT422 "../x" is no name of a credential', 'a path');
+select is(string_agg(t.refused('alice', jsonb_build_object('action', 'add', 'name', n, 'kind', 'file', 'box', 'QUFB')), ', '), 'RT422 "none" cannot be the name of a credential, RT422 "unset" cannot be the name of a credential', 'words that mean something else')
+from unnest('{none,unset}'::text[]) n;
 select is(t.refused('alice', '{"action": "add", "name": "x", "kind": "spell", "box": "QUFB"}'), 'RT422 there is no kind "spell"', 'a kind');
 select matches(t.refused('alice', '{"action": "add", "name": "x", "kind": "file", "box": "no base64"}'), 'RT422 the credential was not sent', 'a box');
 select matches(t.refused('alice', '{"action": "add", "name": "x", "kind": "file", "box": "QUFB", "command": "afs"}'), 'RT422 a kind "file" has no such option', 'a command');
