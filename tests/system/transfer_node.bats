@@ -60,6 +60,19 @@ states_of() {
 	[ "$(wc -l <inodes) $(uniq inodes | wc -l)" = "2 1" ]
 }
 
+@test "a scratch folder that cannot be made is said in the row" {
+	[ "$(id -u)" = 0 ] || skip "needs root, whose steps make folders anywhere but here"
+	script '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/' 'touch ran'
+	mv "$SITE/n2" "$SITE/away"
+	run ! rota submit --parsable --wait --nodelist=n2 job.sh
+	job=${lines[0]}
+	mv "$SITE/away" "$SITE/n2"
+	[ ! -e ran ]
+	[ "$(states_of "$job")" = "drop n2 kept, in n2 failed" ] || { rota stage show --json "$job"; false; }
+	run -0 rota stage show "$job"
+	[[ $output == *"$SITE/n2"*"No such file"* ]]
+}
+
 @test "a stage-in that fails fails the step before its tasks, a stage-out that fails keeps the data on its node" {
 	script '#ROTA stage-in nothing/ -> $ROTA_SCRATCH/in/' 'touch ran'
 	run ! rota submit --parsable --wait job.sh
