@@ -542,6 +542,22 @@ scratch_of() {
 	rm -rf "$EVES"
 }
 
+@test "results go into a folder of somebody else in which the user may write, as of a group" {
+	need_root
+	mkdir -m 777 "$SITE/group" "$SITE/eve"
+	script '#ROTA stage-in /etc/hostname -> $ROTA_SCRATCH/out/sub/' "#ROTA stage-out \$ROTA_SCRATCH/out/ -> $SITE/group/ --mode=" \
+		'cp /bin/true "$ROTA_SCRATCH/out/tool"; chmod 700 "$ROTA_SCRATCH/out"'
+	for mode in copy rsync; do
+		sed "s/--mode=/--mode=$mode/" job.sh >"$SITE/eve/job.sh"
+		run -0 as "$EVE" env -C "$SITE/eve" "$ROTA_BIN/rota" submit --parsable --wait job.sh
+		[ -x "$SITE/group/tool" ]
+		[ -e "$SITE/group/sub/hostname" ]
+		[ "$(stat -c %a "$SITE/group")" = 777 ]
+		rm -r "$SITE/group"/*
+	done
+	rm -rf "$SITE/group" "$SITE/eve"
+}
+
 @test "a folder of the job that somebody else has made is not used" {
 	need_root
 	script "#ROTA stage-in /etc/hostname -> \$ROTA_SCRATCH/h" true
