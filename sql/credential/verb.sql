@@ -168,9 +168,10 @@ begin
 		return jsonb_build_object('name', v_row.name, 'action', 'removed');
 	when 'refresh' then
 		v_row := internal.credential_own(p_uid, p_user, p_request);
-		if not v_row.renewable then
-			raise exception 'credential "%" cannot be renewed', v_row.name using errcode = 'RT409',
-				hint = format('Add it anew: rota cred add %s', v_row.name);
+		if not coalesce(internal.credential_can_renew(v_row), false) then
+			raise exception 'credential "%" %', v_row.name, case when v_row.renewable and v_row.broken is null
+				then 'has expired, and cannot be renewed any more' else 'cannot be renewed' end
+				using errcode = 'RT409', hint = format('Add it anew: rota cred add %s', v_row.name);
 		end if;
 		update credential c set wanted_at = now(), renew_at = greatest(now(), c.taken_until)
 		where c.credential_id = v_row.credential_id;

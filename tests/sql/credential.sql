@@ -250,6 +250,8 @@ select is(t.refused('alice', '{"action": "refresh", "name": "archive"}'), 'RT409
 update rota.credential set changed_at = now() - interval '1 second' where name = 'idle';
 select t.cred('alice', '{"action": "refresh", "name": "idle"}') \g /dev/null
 select is(t.renewals(), 'alice:idle:1', 'its owner may ask for it at any time');
+update rota.credential set expires_at = now() - interval '1 second' where name = 'idle';
+select is(t.refused('alice', '{"action": "refresh", "name": "idle"}'), 'RT409 credential "idle" has expired, and cannot be renewed any more', 'but not when a ticket is dead');
 
 -- A token is renewed by its refresh token, so also when it has expired while nobody could ask; what is refused for good is not asked again.
 select t.have('carol', 'token', jsonb_build_object('expires', t.in_s(60), 'renewable', true), 'token') \g /dev/null
