@@ -304,7 +304,7 @@ daemon() {
 	chmod 0600 "$ROTA_TEST_KEYS"/cred/nodes/n?.pub
 	job=$(as "$ANNA" rota submit --parsable job.sh)
 	eventually unread
-	[ "$(superuser "select count(*) from rota.credential_use where failure is not null")" = 0 ]
+	[ "$(superuser "select count(*) from rota.credential_use where job_id = $job and failure is not null")" = 0 ]
 	chmod 0644 "$ROTA_TEST_KEYS"/cred/nodes/n?.pub
 	as "$ANNA" rota wait --timeout=60 "$job"
 	[ "$(cat "out.$job")" = "$(secret)" ]
