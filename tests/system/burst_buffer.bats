@@ -8,7 +8,7 @@ setup_file() {
 	export EVE=rbbe$$ ANN=rbba$$
 	[ "$(id -u)" != 0 ] || users_add "$EVE" "$ANN"
 	site_make < <(recorder)
-	instance_up 1 "${SITE_OPTIONS[@]}" --set hooks.other_timeout=20 --set hooks.stage_in_timeout=600 --set hooks.stage_out_timeout=8
+	instance_up 1 "${SITE_OPTIONS[@]}" --set hooks.other_timeout=20 --set hooks.stage_in_timeout=600 --set hooks.stage_out_timeout=600
 	rota admin setting change requeue_delay_s --value=0
 	rota admin setting change requeue_max --value=3
 }
