@@ -87,6 +87,18 @@ static bool line_read(struct removed *r, const char *line)
 	return true;
 }
 
+/* Have the next line that is written begin anew, whatever the file ends with. */
+static void line_end(struct removed *r)
+{
+	if (r->size > 0 && r->unsaved[0] == '\n')
+		return;
+	r->unsaved = xrealloc(r->unsaved, r->size + 2);
+	memmove(r->unsaved + 1, r->unsaved, r->size);
+	r->unsaved[0] = '\n';
+	r->size++;
+	r->unsaved[r->size] = '\0';
+}
+
 /* Read all lines. If the last line has no newline, one is written before the next line. */
 static void file_read(struct removed *r, FILE *file)
 {

@@ -161,6 +161,7 @@ begin
 		'A copy made by a standby may lack the setting. Set synchronous_standby_names.');
 	return next internal.check_row('credentials', 'ok',
 		'rota-credd removes those again that were removed since this copy was made, when it connects', null);
+	return query select * from internal.lacks_keepers();
 	return query select * from internal.lacks_removals();
 	if p_acts then
 		perform internal.db_begin(p_reason, p_skip);

@@ -3,6 +3,8 @@
 -- Invariants:
 -- - rota-credd keeps a list of removed credentials on its own host. It seals no credential of the list, and has a database
 --   that still has one remove it again.
+-- - Each rota-credd keeps what was removed while it was connected, and what it finds removed when it connects. One that was not
+--   connected may alone know of a removal that the database has lost, so it is named until it connects.
 -- - A credential is identified by owner, name and origin. If the owner adds another one under the same name, that has another
 --   origin.
 
