@@ -27,12 +27,18 @@ static int checkpoint_number(const struct translation *t, const struct translate
 	return number < INT_MAX ? (int)number : INT_MAX;
 }
 
+/* Returns what was asked for with an option. A submitted step has a value of every option, and nothing says whether its owner gave it. */
+static const json_t *checkpoint_asked(const struct translation *t, const struct translate_step *s, enum option_id id)
+{
+	return t->modifies ? t->command.of[id].value : translate_value(t, s, id);
+}
+
 /* Refuse what does not go with dmtcp and criu, which auto may choose. A restored program goes on in its output files, and would find them empty. */
 static void check_restored(struct translation *t, const struct translate_step *s)
 {
-	const char *mode = json_string_value(translate_value(t, s, OPTION_ID_OPEN_MODE));
+	const char *mode = json_string_value(checkpoint_asked(t, s, OPTION_ID_OPEN_MODE));
 	const json_t *asked = translate_value(t, s, OPTION_ID_CHECKPOINT_SIGNAL);
-	bool may_restore = !t->modifies && translate_checkpoint_appends(t, s);
+	bool may_restore = translate_checkpoint_appends(t, s);
 	if (may_restore && mode && strcmp(mode, "truncate") == 0) {
 		translate_refuse(t, translate_find_line(t, s, OPTION_ID_OPEN_MODE), "--open-mode",
 				 "a program that is restored goes on in its output");
@@ -60,12 +66,12 @@ static void check_image(struct translation *t, const struct translate_step *s)
 	const char *driver = checkpoint_driver(t, s);
 	if (!driver || (strcmp(driver, "dmtcp") != 0 && strcmp(driver, "criu") != 0))
 		return;
-	char *names = t->modifies ? NULL : translate_credentials(t, s);
+	char *names = translate_credentials(t, s);
 	if (names) {
 		int line = translate_find_line(t, s, OPTION_ID_CRED);
 		translate_refuse(t, line > 0 ? line : translate_find_line(t, s, OPTION_ID_CHECKPOINT), "--checkpoint",
 				 "an image of %s would hold the credentials of the step (%s)", driver, names);
-		translate_hint(t, "write --checkpoint=app, or --cred=none");
+		translate_hint(t, t->modifies ? "write --checkpoint=app" : "write --checkpoint=app, or --cred=none");
 	}
 	free(names);
 	if (step_has_gpus(t, s)) {
@@ -89,12 +95,12 @@ void translate_checkpoint_check(struct translation *t, const struct translate_st
 	int64_t limit = translate_number(t, s, OPTION_ID_TIME, 0),
 		before = translate_number(t, s, OPTION_ID_CHECKPOINT_BEFORE, 0);
 	bool has_driver = checkpoint_driver(t, s) != NULL;
-	for (size_t i = 0; !has_driver && !t->modifies && i < sizeof others / sizeof *others; i++) {
-		const struct translate_setting *set = translate_find_setting(t, s, others[i], NULL);
+	for (size_t i = 0; !has_driver && i < sizeof others / sizeof *others; i++) {
 		char option[64] = "--";
-		if (!translate_value(t, s, others[i]))
+		if (!checkpoint_asked(t, s, others[i]) || json_is_null(checkpoint_asked(t, s, others[i])))
 			continue;
-		translate_refuse(t, set->line, strcat(option, option_row(others[i])->name), "the step is not checkpointed");
+		translate_refuse(t, translate_find_line(t, s, others[i]), strcat(option, option_row(others[i])->name),
+				 "the step is not checkpointed");
 		translate_hint(t, "add --checkpoint=app");
 	}
 	if (has_driver && run && strcmp(run, "tasks") == 0) {

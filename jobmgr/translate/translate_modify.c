@@ -114,6 +114,8 @@ static bool modify_read_step(struct translation *t, const json_t *json, const st
 	if (spec->idle_timeout_s > 0)
 		own->of[OPTION_ID_IDLE_TIMEOUT].value = json_integer(spec->idle_timeout_s);
 	modify_read_checkpoint(own, spec);
+	/* A default of today does not count for a step that was submitted without. */
+	own->of[OPTION_ID_CRED].value = json_string(spec->credentials ? spec->credentials : "");
 	if (spec->if_changed)
 		modify_set_text(own, OPTION_ID_IF_CHANGED, spec->if_changed);
 	modify_set_text(own, OPTION_ID_WORKDIR, spec->workdir);

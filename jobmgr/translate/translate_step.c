@@ -139,7 +139,8 @@ json_t *translate_step_asks(struct translation *t, const struct translate_step *
 	option_put(json, "group", step_value_or(t, s, OPTION_ID_GROUP, json_null()));
 	option_put(json, "keep", step_value_or(t, s, OPTION_ID_KEEP, step_default_keep()));
 	option_put(json, "checkpoint", translate_checkpoint_json(t, s));
-	char *credentials = translate_credentials(t, s);
+	/* those of a submitted step stay as they are */
+	char *credentials = t->modifies ? NULL : translate_credentials(t, s);
 	if (credentials)
 		option_put(json, "credentials", json_string(credentials));
 	free(credentials);

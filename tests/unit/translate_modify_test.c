@@ -60,6 +60,9 @@ static void modify_facts(void **state)
 		 {"--checkpoint-keep=3"},
 		 {{"step/checkpoint", "{\"driver\":\"app\",\"keep\":3,\"interval\":\"auto\"}"}}},
 		{BASH "#ROTA --checkpoint=app\n", {"--checkpoint=no"}, {{"step/checkpoint", "null"}}},
+		{BASH "true\n", {"--checkpoint=dmtcp"}, {{"step/checkpoint", "{\"driver\":\"dmtcp\",\"keep\":2}"}}},
+		{BASH "#ROTA --cred=krb5\n", {"--checkpoint=auto"}, {{"step/checkpoint/driver", "\"auto\""}}},
+		{BASH "#ROTA --cred=krb5\n", {"--checkpoint=app"}, {{"step/checkpoint/driver", "\"app\""}}},
 		{FULL, {"-t", "0"}, {{"step/time_limit_s", "0"}}},
 		{FULL, {"--nodes=4"}, {{"step/ntasks", "16"}}},
 		{FULL, {"--nodes=4"}, {{"step/nodes_max", "4"}}},
@@ -139,6 +142,21 @@ static void modify_spec(void **state)
 	json_decref(plan);
 }
 
+/* A default that the user, or the partition, got after the submission counts for no submitted step. */
+static void modify_later_default(void **state)
+{
+	struct translate_request q = request_of("", 0, (const char *[]){"--checkpoint=dmtcp", NULL});
+	struct translate_problems problems = {0};
+	json_t *plan = plan_of(BASH "true\n", NULL), *answer;
+	(void)state;
+	q.credentials = "krb5";
+	answer = translate_modify(&q, &translate_limits_default, json_array_get(json_object_get(plan, "steps"), 0), &problems);
+	assert_non_null(answer);
+	assert_null(pick(answer, "step/credentials"));
+	json_decref(answer);
+	json_decref(plan);
+}
+
 static void modify_refused(void **state)
 {
 	static const struct refusal refusals[] = {
@@ -158,6 +176,21 @@ static void modify_refused(void **state)
 		SAID("--tme=1", FULL, "--tme", "unknown option", "--time"),
 		SAID("--time=20", FULL, "--time-min", "longer than --time", NULL),
 		SAID("--deadline=now+10minutes", FULL, "--deadline", "not after --begin", NULL),
+		/* the same rules as at a submission */
+		SAID("--checkpoint=dmtcp", BASH "#ROTA --cred=krb5\n", "--checkpoint",
+		     "would hold the credentials of the step (krb5)", "--checkpoint=app"),
+		SAID("--checkpoint=criu", BASH "#ROTA --cred=krb5\n", "--checkpoint",
+		     "would hold the credentials of the step (krb5)", NULL),
+		SAID("--checkpoint=dmtcp", BASH "#ROTA --gpus=1\n", "--checkpoint", "does not save what a program has in GPUs",
+		     "--checkpoint=app"),
+		SAID("--gpus=1", BASH "#ROTA --checkpoint=dmtcp\n", "--checkpoint", "does not save what a program has in GPUs",
+		     NULL),
+		SAID("--checkpoint=auto", BASH "#ROTA --checkpoint=app --checkpoint-signal=USR2\n", "--checkpoint-signal",
+		     "DMTCP uses SIGUSR2", NULL),
+		SAID("--open-mode=truncate", BASH "#ROTA --checkpoint=auto\n", "--open-mode", "goes on in its output", NULL),
+		SAID("--checkpoint=dmtcp", BASH "#ROTA --run=tasks\n", "--checkpoint", "runs once for each task", NULL),
+		SAID("--checkpoint=mana", BASH, "--checkpoint", "no driver", NULL),
+		SAID("--checkpoint-keep=3", BASH, "--checkpoint-keep", "the step is not checkpointed", "--checkpoint=app"),
 		{FULL, {NULL}, 0, "", "nothing to change", NULL},
 	};
 	struct translate_problems problems;
@@ -233,8 +266,8 @@ static void export(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(modify_nothing), cmocka_unit_test(modify_facts), cmocka_unit_test(modify_spec),
-		cmocka_unit_test(modify_refused), cmocka_unit_test(export),
+		cmocka_unit_test(modify_nothing),	cmocka_unit_test(modify_facts),	  cmocka_unit_test(modify_spec),
+		cmocka_unit_test(modify_later_default), cmocka_unit_test(modify_refused), cmocka_unit_test(export),
 	};
 	return cmocka_run_group_tests(tests, utc, NULL);
 }
