@@ -63,7 +63,8 @@ begin
 				case when r.checkpoint is not null then internal.preempt_saved_at(s.job_id, s.step_id, s.attempt) end))
 				- t.suspended_s, 0), 0) end::double precision,
 		case when m.mode = 'requeue' and not r.requeue then 'cancel' else m.mode end, p.preempt_grace_s,
-		case x.after_s when 0 then to_timestamp(0) else greatest(coalesce(t.started_at, now())
+		case when c.waits then now() + greatest(make_interval(secs => greatest(x.after_s, 1)), now() - t.ordered_at)
+			when x.after_s = 0 then to_timestamp(0) else greatest(coalesce(t.started_at, now())
 			+ make_interval(secs => x.after_s + t.suspended_s), e.resumed_at + make_interval(secs => x.after_s)) end,
 		coalesce(r.keep ->> 'licenses' = 'false', false)
 	from allocation a
@@ -78,10 +79,14 @@ begin
 		case when not r.eternal then coalesce(q.preempt, p.preempt)
 			when r.checkpoint is not null then 'checkpoint' else 'requeue' end as preempt,
 		coalesce(greatest(p.preempt_after_s, q.preempt_after_s), 0) as after_s) x
-	cross join lateral (select case x.preempt when 'checkpoint' then r.checkpoint is not null and s.state = 'running'
-		when 'suspend' then s.state = 'running' and not coalesce((r.keep ->> 'cpus')::boolean, false) else true end as can) c
-	cross join lateral (
-		select case when c.can then x.preempt when r.eternal then 'requeue' else p.preempt_otherwise end as mode) m
+	cross join lateral (select case x.preempt when 'checkpoint' then r.checkpoint is not null
+		when 'suspend' then not coalesce((r.keep ->> 'cpus')::boolean, false) else true end as fits,
+		x.preempt in ('checkpoint', 'suspend') as asks) f
+	-- What is spared only until it runs is a candidate from then on. Nothing tells the leader when that is.
+	cross join lateral (select f.fits and (not f.asks or s.state = 'running') as can, f.fits and f.asks and not r.eternal
+		and s.state in ('starting', 'prolog') and p.preempt_otherwise = 'spare' as waits) c
+	cross join lateral (select case when c.can or c.waits then x.preempt when r.eternal then 'requeue'
+		else p.preempt_otherwise end as mode) m
 	left join preempted e on e.job_id = s.job_id and e.step_id = s.step_id and e.attempt = s.attempt
 	where a.ended_at is null and a.attempt > 0 and a.node_index = 0 and a.started_at is not null
 		and m.mode not in ('off', 'spare') and x.tier < p_tier
@@ -93,10 +98,10 @@ begin
 			order by o.order_id desc limit 1), 'resume') = 'resume');
 end $$;
 comment on function internal.preempt_candidates(int) is
-	'Steps of lower tiers that may be preempted. from_at: from when on (of a step that has not started: as if it '
-	'started now); lost_s: seconds of work that are lost; mode: how it is preempted; grace_s: as '
-	'rota.partition.preempt_grace_s; gives_licenses: a suspension gives its licences back. Pre-dispatched elements are '
-	'left out, since they hold no CPUs.';
+	'Steps below a tier that may be preempted, from when on (from_at; of a step that has not started: if it started now, or when '
+	'to look again whether it has, after as long as it has been starting, if it is spared until it runs). '
+	'lost_s: seconds of work that are lost; mode: what becomes of the step; grace_s: as rota.partition.preempt_grace_s; '
+	'gives_licenses: it gives its licences back while it is suspended. A pre-dispatched element holds no CPUs and is none.';
 
 create function api.schedule_candidates(p_tier int)
 returns table (job_id bigint, step_id int, attempt int, tier int, lost_s double precision, from_at double precision,

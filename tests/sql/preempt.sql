@@ -187,9 +187,13 @@ select t.right('a gang');
 select t.admin('partition', 'main', '{"preempt": "checkpoint", "preempt_otherwise": "spare"}') \g /dev/null
 select t.submit('alice', :'saves') as c \gset
 select t.submit('alice', '[{"name": "a"}]') as d \gset
-select t.start(:'c' || '.a', '{3}'), t.run(:'c' || '.a'), t.start(:'d' || '.a', '{3}'), t.run(:'d' || '.a') \g /dev/null
+select t.start(:'c' || '.a', '{3}'), t.start(:'d' || '.a', '{3}'), t.submit('alice', '[{"name": "a"}]', '[]', t.qos('high')) as h \gset
+select is((select string_agg(internal.step_label(c.job_id, c.step_id) || ' ' || (c.from_at - extract(epoch from now())), ', ') from api.schedule_candidates(1) c where c.job_id in (:c, :d)), :c || '.a 1', 'spared until it runs, and the leader looks again whether it does');
+update rota.attempt set ordered_at = ordered_at - interval '1 hour' where job_id = :c;
+select is((select from_at - extract(epoch from now()) from api.schedule_candidates(1) where job_id = :c) > 1800, true, 'less often, the longer that takes');
+select is(t.preempt(t.pick(:'h' || '.a', '{3}', :'c' || '.a')), 0, 'it is not picked yet');
+select t.run(:'c' || '.a'), t.run(:'d' || '.a') \g /dev/null
 select is((select string_agg(c.mode || ' ' || c.lost_s, ', ') from internal.preempt_candidates(1) c where c.job_id in (:c, :d)), 'checkpoint 0', 'who cannot be saved is spared, who can loses nothing');
-select t.submit('alice', '[{"name": "a"}]', '[]', t.qos('high')) as h \gset
 select is(t.preempt(t.pick(:'h' || '.a', '{3}', :'c' || '.a')), 1, 'picked');
 select is(t.orders(:'c' || '.a'), 'checkpoint@n3', 'it is asked for a checkpoint');
 select is(t.preempt(t.pick(:'h' || '.a', '{3}', :'c' || '.a')), 0, 'once');
