@@ -5,12 +5,19 @@
 load helper
 
 setup_file() {
-	instance_up 3 --cpus 2 --mem 1000 --set node.grace=1 --set schedule.period=300
+	# The account of runnerd reaches it.
+	PROGRAMS=$(mktemp -d /tmp/rota-site.XXXXXX)
+	export PROGRAMS
+	chmod 0755 "$PROGRAMS"
+	printf '#!/bin/sh\necho "the disk of $2 is worn"\nexit 1\n' >"$PROGRAMS/worn"
+	chmod 0755 "$PROGRAMS/worn"
+	instance_up 3 --cpus 2 --mem 1000 --set node.grace=1 --set schedule.period=300 --set hooks.node_folder="$PROGRAMS"
 	rota admin setting change requeue_delay_s --value=0
 }
 
 teardown_file() {
 	instance_down
+	rm -rf -- "$PROGRAMS"
 }
 
 teardown() {
@@ -200,6 +207,13 @@ node_is() {
 	[ "${lines[0]}" = "1 maintenance false" ]
 	[[ ${lines[1]} = "2 "*" true" ]]
 	eventually node_is "$node" drain
+}
+
+@test "checks of nodes run where nothing else needs runnerd" {
+	rota admin check create disk --program=worn --period=0:01
+	all_worn() { [ "$(rota admin node health --json | jq -c '[.health[] | .state + ": " + .message] | unique')" = "[$(printf '"unhealthy: the disk of n%s is worn",' 1 2 3 | sed 's/,$//')]" ]; }
+	eventually all_worn
+	rota admin check delete disk
 }
 
 @test "a job sees which of its nodes are failing, or are to be out of use" {

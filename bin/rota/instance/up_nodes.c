@@ -79,7 +79,8 @@ static bool daemon_have(const struct instance *in, const char *kind, const char 
 static bool runner_is_needed(const struct conf *conf)
 {
 	return *conf->controller_prolog || *conf->controller_epilog || *conf->hooks_job_submit || *conf->hooks_burst_buffer ||
-	       *conf->hooks_power_off || *conf->hooks_power_on || *conf->hooks_reboot || mail_can_send(conf);
+	       *conf->hooks_power_off || *conf->hooks_power_on || *conf->hooks_reboot || *conf->hooks_node_folder ||
+	       mail_can_send(conf);
 }
 
 bool up_daemons(const struct instance *in, struct err *e)
