@@ -216,6 +216,7 @@ declare
 	c_most constant int := 100;
 	v_one evacuation;
 begin
+	perform internal.failing_save();
 	if not exists (select from evacuation e where e.ended_at is null)
 		and not exists (select from evacuation_move m where m.state in ('waiting', 'ending', 'queued'))
 		or not pg_try_advisory_xact_lock(hashtext('rota evacuation_judge')) then
@@ -236,8 +237,9 @@ begin
 	delete from evacuation e where e.ended_at < now() - make_interval(days => internal.setting_int('evacuate_days'));
 end $$;
 comment on function api.evacuation_judge() is
-	'Go on with at most 100 evacuations: ask steps to end, and note which have left their nodes. Answers the evacuations that '
-	'this call has ended.';
+	'Ask steps on failing nodes for checkpoints (internal.failing_save), and go on with evacuations, 100 a call: ask steps to end '
+	'that are to move, note which have left their nodes. '
+	'Answers those that are over.';
 
 -- Requests of operators and owners.
 

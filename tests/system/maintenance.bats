@@ -39,6 +39,20 @@ nothing_runs() {
 	[ "$(sql "select count(*) from rota.allocation where ended_at is null")" = 0 ]
 }
 
+# submit_saving [OPTION]...: a job that saves itself whenever it is asked, makes the file ready.JOB, and ends when it goes on from a checkpoint.
+submit_saving() {
+	submit 'trap "asked=1" USR1
+		touch "ready.$ROTA_JOB_ID"
+		[ -z "${ROTA_RESTART_DIR:-}" ] || { cat "$ROTA_RESTART_DIR/state"; exit 0; }
+		while sleep 0.1; do
+			[ -z "${asked:-}" ] || { asked=; echo saved >"$ROTA_CHECKPOINT_DIR/state"; rota checkpoint --done; }
+		done' --time=5 --checkpoint=app --checkpoint-signal=B:USR1 "$@"
+}
+
+saved_for_failure() {
+	[ "$(sql "select reason || ' ' || state || ' ' || then_do from rota.checkpoint where job_id = $1")" = "failing complete continue" ]
+}
+
 # submit SCRIPT [OPTION]...
 submit() {
 	local text=$1
@@ -190,13 +204,7 @@ node_is() {
 }
 
 @test "a drain that ends running steps: what has checkpoints saves itself first, and goes on from there elsewhere" {
-	saves='trap "asked=1" USR1
-		touch "ready.$ROTA_JOB_ID"
-		[ -z "${ROTA_RESTART_DIR:-}" ] || { cat "$ROTA_RESTART_DIR/state"; exit 0; }
-		while sleep 0.1; do
-			[ -z "${asked:-}" ] || { asked=; echo saved >"$ROTA_CHECKPOINT_DIR/state"; rota checkpoint --done; }
-		done'
-	saved=$(submit "$saves" --time=5 --nodelist=n1,n2 --nodes=1 --checkpoint=app --checkpoint-signal=B:USR1 --output=saved.%j)
+	saved=$(submit_saving --nodelist=n1,n2 --nodes=1 --output=saved.%j)
 	eventually [ -e "$BATS_TEST_TMPDIR/ready.$saved" ]
 	node=$(sql "select nodes from acct.attempt where job_id = $saved")
 	rota admin node drain "$node" --deadline=now+1seconds --reason=smoke --end-steps=true
@@ -214,6 +222,29 @@ node_is() {
 	all_worn() { [ "$(rota admin node health --json | jq -c '[.health[] | .state + ": " + .message] | unique')" = "[$(printf '"unhealthy: the disk of n%s is worn",' 1 2 3 | sed 's/,$//')]" ]; }
 	eventually all_worn
 	rota admin check delete disk
+}
+
+@test "a step on a node that is marked as failing, or that a check drains, saves itself and goes on" {
+	marked=$(submit_saving --nodelist=n2)
+	checked=$(submit_saving --nodelist=n3)
+	eventually [ -e "$BATS_TEST_TMPDIR/ready.$marked" ]
+	eventually [ -e "$BATS_TEST_TMPDIR/ready.$checked" ]
+	for job in "$marked" "$checked"; do
+		eventually is "$job" running
+	done
+	rota admin node change n2 --failing="ECC errors"
+	rota admin node change n3 --features=worn
+	rota admin check create disk --program=worn --period=0:01 --action=drain --feature=worn
+	for job in "$marked" "$checked"; do
+		eventually saved_for_failure "$job"
+	done
+	node_is n3 drain
+	[ "$(sql "select asked_by || ': ' || why from rota.checkpoint where job_id = $marked")" = "root: node n2 is failing: ECC errors" ]
+	[ "$(sql "select asked_by || ': ' || why from rota.checkpoint where job_id = $checked")" = "check:disk: node n3 is failing: check disk: the disk of n3 is worn" ]
+	is "$marked" running
+	is "$checked" running
+	rota admin check delete disk
+	rota admin node change n3 --features=
 }
 
 @test "a job sees which of its nodes are failing, or are to be out of use" {
