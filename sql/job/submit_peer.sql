@@ -203,7 +203,8 @@ begin
 	from step_edge e
 	cross join lateral (
 		select case when s.ended_at is not null then s.state end as state, s.cause, s.started_at is not null as started,
-			s.attempt > 0 or s.started_at is not null as placed
+			-- As in internal.step_resolve_end.
+			s.ordered_at is not null or s.started_at is not null as placed
 		from step s where s.job_id = e.peer_job_id and s.step_id = e.peer_step_id
 		union all
 		select j.state, j.cause, exists (select from step s where s.job_id = j.job_id and s.started_at is not null),

@@ -239,7 +239,8 @@ begin
 	into v_edges
 	from (
 		select s.job_id, s.step_id, s.state, s.cause, s.started_at is not null as started,
-			s.attempt > 0 or s.started_at is not null as placed
+			-- ordered_at is that of this run: "rota requeue" begins another one.
+			s.ordered_at is not null or s.started_at is not null as placed
 		from unnest(v_script) v
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id
 		union all
@@ -262,10 +263,10 @@ begin
 		'was to start with ' || internal.step_label(s.job_id, s.step_id) || ', which ' || case s.state
 		when 'skipped' then 'was not needed' else 'never started' end
 	from unnest(v_script) v
-	join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.attempt = 0 and s.started_at is null
+	join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.ordered_at is null and s.started_at is null
 	join step_request r on r.job_id = s.job_id and r.step_id = s.step_id and r.with_set is not null
 	join step_request q on q.job_id = r.job_id and q.with_set = r.with_set and q.step_id <> r.step_id
-	join step o on o.job_id = q.job_id and o.step_id = q.step_id and o.state = 'pending' and o.attempt = 0;
+	join step o on o.job_id = q.job_id and o.step_id = q.step_id and o.state = 'pending' and o.ordered_at is null;
 end $$;
 comment on function internal.step_resolve_end(internal.move_made[], boolean) is
 	'What the end of steps means: for their arrays, their jobs, and, where any has edges or is named by some (p_bound), the '

@@ -109,6 +109,33 @@ select is(t.requeue('alice', :j, true), 'queued again (1 of 1 steps)', 'a corres
 select is(t.job(:j), 'dependency_failed', 'and ends at once');
 select is(t.state(:'j' || '.b'), 'dependency_failed', 'since its dependency has failed');
 select t.right('requeue of a correspondent array');
+-- What binds steps to the nodes of others, or to their start, is decided anew: attempts before the requeue do not count.
+select t.submit('alice', '[{"name": "a"}, {"name": "s"}, {"name": "o"}]', '[{"step": "s", "kind": "same_nodes", "peer": "a"}, {"step": "o", "kind": "other_nodes", "peer": "a"}]') as j \gset
+select t.start(:'j' || '.a'), t.start(:'j' || '.o', '{2}') \g /dev/null
+select t.run(:'j' || '.' || s), t.finish(:'j' || '.' || s) from unnest(array['a', 'o']) s \g /dev/null
+select t.pass(:'j' || '.s') \g /dev/null
+select is(t.requeue('alice', :j), 'queued again (3 of 3 steps)', 'a job whose steps are bound to the nodes of one');
+select is(array(select deps_waiting from rota.step where job_id = :j order by step_id), '{0,1,1}', 'they wait until it has nodes again');
+select is(t.pending(), :'j' || '.a', 'so it starts first');
+select t.start(:'j' || '.a', '{3}') \g /dev/null
+select is((select string_agg(concat_ws(' ', p.step_id, p.same_nodes, p.other_nodes), ', ' order by p.step_id) from t.offered p where p.job_id = :j), '1 {3}, 2 {3}', 'its new nodes count');
+select t.run(:'j' || '.a'), t.finish(:'j' || '.a') \g /dev/null
+select t.pass(:'j' || '.s', '{3}'), t.pass(:'j' || '.o', '{1}') \g /dev/null
+select is(t.requeue('alice', :j), 'queued again (3 of 3 steps)', 'again');
+select api.job_cancel(0, 'root', t.request(:'j' || '.a')) \g /dev/null
+select is(t.states(:j), 'a:cancelled s:dependency_failed o:pending', 'one that is cancelled has nodes for nobody');
+select t.pass(:'j' || '.o') \g /dev/null
+select is(t.requeue('alice', :j, true), 'queued again (2 of 3 steps)', 'what failed, of which one is bound to the other');
+select t.pass(:'j' || '.a', '{2}') \g /dev/null
+select t.pass(:'j' || '.s', '{2}') \g /dev/null
+select is(t.job(:j), 'completed', 'runs');
+select t.submit('alice', '[{"name": "a", "with_set": 0}, {"name": "b", "with_set": 0}]', '[{"step": "b", "kind": "with", "peer": "a"}]') as j \gset
+select t.commit(t.decision(:'j' || '.a', '{1}'), t.decision(:'j' || '.b', '{2}')) \g /dev/null
+select t.run(:'j' || '.' || s), t.finish(:'j' || '.' || s) from unnest(array['a', 'b']) s \g /dev/null
+select is(t.requeue('alice', :j), 'queued again (2 of 2 steps)', 'steps that start together');
+select api.job_cancel(0, 'root', t.request(:'j' || '.a')) \g /dev/null
+select is(t.states(:j), 'a:cancelled b:dependency_failed', 'one that never started in this run takes the other down');
+select t.right('requeue of bound steps');
 -- Its script must be there.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.pass(:'j' || '.a') \g /dev/null
