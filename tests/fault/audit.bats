@@ -124,6 +124,24 @@ seen() {
 		ended_at - interval '1 us', ended_at from allocation where job_id = 1 and step_id = 0" "held of a node that was rebooted"
 }
 
+@test "a step that is to start, and of which its node has nothing, is found once it should be mended" {
+	what="a step is to start, and its node has nothing of it"
+	lost="update attempt set ended_at = null, state = null, outcome = null, started_at = null, done_at = null, ordered_at = ordered_at - interval '1 hour'
+			where job_id = 1 and step_id = 0;
+		update allocation set phase = 'ordered', ended_at = null, gone_at = null, started_at = started_at - interval '1 hour' where job_id = 1 and step_id = 0"
+	seen "$lost" "$what"
+	LIVE=1 seen "$lost" "$what"
+	# Not while its launch request is there, its node is away, the leader has had no time to ask, or the node has begun it.
+	for unless in "insert into node_order (node_id, kind, job_id, step_id, attempt, body, signature) select node_id, 'launch', job_id, step_id, attempt, '', ''
+			from allocation where job_id = 1 and step_id = 0" \
+		"update node_lease set lost_at = now()" "update node_lease set expires_at = now() - interval '1 s'" \
+		"update attempt set ordered_at = now() - interval '2 minutes' where job_id = 1 and step_id = 0" \
+		"update allocation set phase = 'running' where job_id = 1 and step_id = 0"; do
+		found=$(damaged "$lost; $unless")
+		[[ $found != *"$what"* ]]
+	done
+}
+
 @test "peers that started before or without each other are found" {
 	seen "update attempt set ordered_at = ordered_at - interval '1 hour' where step_id = 1" "placed before the step it waits for" "allocations do not span"
 	seen "update event set xid = '1' where event = 'start' and (job_id, step_id) = (select job_id, step_id from step_request where name = 'left' and job_id = 1)" \
