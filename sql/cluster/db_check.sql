@@ -21,7 +21,8 @@ declare
 begin
 	return next internal.check_row('server', 'ok', case when v_standby then 'standby' else 'primary' end
 		|| ', PostgreSQL ' || split_part(current_setting('server_version'), ' ', 1), null);
-	return next internal.check_row('schema', 'ok', (select m.name from schema_migration m order by m.version desc limit 1), null);
+	return query select * from internal.check_watchdog(exists (select from pg_settings c
+		where c.name = 'cluster_name' and c.setting <> '' and c.source = 'command line'), '/dev/watchdog');
 	if v_standby then
 		return next internal.check_row('replay', case when v_lag > interval '10 s' then 'warning' else 'ok' end,
 			format('%s s behind', round(extract(epoch from coalesce(v_lag, '0')), 1)),
@@ -34,6 +35,62 @@ begin
 	return query select * from internal.check_refused();
 end $$;
 comment on function internal.check_server() is 'Findings about this server: primary or standby, timeline, incarnation.';
+
+create function internal.check_schema(p_program text) returns internal.db_finding
+language plpgsql volatile set search_path = rota, pg_temp as $$
+declare
+	v_name constant text := (select m.name from schema_migration m order by m.version desc limit 1);
+begin
+	return case
+		when p_program > v_name then internal.check_row('schema', 'bad', format('%s, and this program has %s', v_name, p_program),
+			'Run "rota admin db upgrade" on the primary: daemons of this version need it.')
+		when p_program < v_name then internal.check_row('schema', 'warning', format('%s, and this program has %s', v_name, p_program),
+			'This program is older than the database. Install the version that upgraded it, and use its "rota".')
+		else internal.check_row('schema', 'ok', v_name, null) end;
+end $$;
+comment on function internal.check_schema(text) is
+	'The newest migration of this database, compared with that of the program that asks.';
+
+-- Patroni starts PostgreSQL with the name of its cluster on the command line.
+create function internal.check_watchdog(p_managed boolean, p_device text) returns setof internal.db_finding
+language sql volatile set search_path = pg_catalog, pg_temp as $$
+	select internal.check_row('watchdog of Patroni',
+		case when (pg_stat_file(p_device, true)).modification is null then 'warning' else 'ok' end,
+		case when (pg_stat_file(p_device, true)).modification is null then format('there is no %s', p_device)
+			else format('%s is there; the log of Patroni says whether it can use it', p_device) end,
+		'If Patroni hangs here, this server goes on while another one is promoted. Load softdog, and give the device to '
+		'postgres: docs/high-availability.md.')
+	where p_managed;
+$$;
+comment on function internal.check_watchdog(boolean, text) is
+	'Whether this machine has the device that its cluster manager needs to reset it; nothing without a manager (p_managed).';
+
+create function internal.check_numbers() returns setof internal.db_finding
+language plpgsql volatile set search_path = rota, pg_temp as $$
+declare
+	v_one record;
+	v_highest bigint;
+begin
+	for v_one in
+		select t.relname as of, a.attname as name, c.relname as sequence
+		from pg_class c
+		join pg_depend d on d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'i'
+		join pg_class t on t.oid = d.refobjid
+		join pg_attribute a on a.attrelid = t.oid and a.attnum = d.refobjsubid
+		where c.relkind = 'S' and c.relnamespace = 'rota'::regnamespace and c.relname <> 'job_job_id_seq'
+			-- A number that leads no index is only told apart within its job. Its highest one would be looked for for long.
+			and exists (select from pg_index i where i.indrelid = t.oid and i.indkey[0] = a.attnum)
+		order by 1, 2
+	loop
+		execute format('select max(x.%I) from %I x', v_one.name, v_one.of) into v_highest;
+		if v_highest > internal.number_last(v_one.sequence) then
+			return next internal.check_row('numbers of ' || v_one.of, 'bad',
+				format('%s given out, %s is the last', internal.number_last(v_one.sequence), v_highest),
+				format('Numbers would be given out twice: select setval(''rota.%I'', %s).', v_one.sequence, v_highest));
+		end if;
+	end loop;
+end $$;
+comment on function internal.check_numbers() is 'Sequences, except that of job numbers, that are behind the rows of their tables.';
 
 create function internal.check_replication() returns setof internal.db_finding
 language plpgsql volatile set search_path = rota, pg_temp as $$
@@ -99,15 +156,18 @@ begin
 	cross join lateral internal.check_row('job numbers', case when n.highest > n.last then 'bad' else 'ok' end,
 		format('%s given out, job %s is the last', n.last, coalesce(n.highest::text, '-')),
 		'Numbers would be given out twice: run "rota admin db restored --yes".') x;
+	return query select * from internal.check_numbers();
 end $$;
 comment on function internal.check_settings() is 'Findings about settings, roles and sequences.';
 
-create function internal.db_check() returns setof internal.db_finding
+create function internal.db_check(p_program text) returns setof internal.db_finding
 language sql volatile set search_path = rota, pg_temp as $$
-	select * from internal.check_server() union all select * from internal.check_replication()
+	select * from internal.check_server() union all select * from internal.check_schema(p_program)
+	union all select * from internal.check_replication()
 	union all select * from internal.check_settings();
 $$;
-comment on function internal.db_check() is 'All findings about this server, its standbys and its settings.';
+comment on function internal.db_check(text) is
+	'All findings about this server, its standbys and its settings. p_program: the newest migration of the program that asks.';
 
 -- A node can say anything about what it has seen, so its clock counts only so far.
 create function internal.accepts_before() returns timestamptz

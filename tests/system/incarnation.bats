@@ -98,6 +98,33 @@ serves() {
 	PGOPTIONS='-c synchronous_commit=off' run -1 rota admin db check
 	[[ $output == *"bad"*"setting synchronous_commit"*"off"*"Set it to on"* ]]
 
+	# Numbers that were given out, and would be again; the hint mends that.
+	superuser "select setval('rota.node_node_id_seq', 1)"
+	run -1 rota admin db check
+	[[ $output == *"bad"*"numbers of node "*"1 given out, 2 is the last"*"select setval('rota.node_node_id_seq', 2)."* ]]
+	superuser "select setval('rota.node_node_id_seq', 2)"
+	# The database and the program are of different versions.
+	superuser "insert into rota.schema_migration (version, name, sha256) values (9999, '9999_later.sql', '')"
+	run -0 rota admin db check
+	[[ $output == *"warning"*"schema"*"9999_later.sql, and this program has 00"*"This program is older than the database."* ]]
+	superuser "update rota.schema_migration set name = '0001_earlier.sql' where version = 9999"
+	run -1 rota admin db check
+	[[ $output == *"bad"*"schema"*"0001_earlier.sql, and this program has 00"*'Run "rota admin db upgrade" on the primary'* ]]
+	superuser "delete from rota.schema_migration where version = 9999"
+	run -0 rota admin db check
+	# Nothing manages this server; Patroni starts one like this.
+	[[ $output != *watchdog* ]]
+	server stop -m fast
+	server start -o "-h '' --cluster_name=demo"
+	eventually serves
+	run -0 rota admin db check
+	if [ -e /dev/watchdog ]; then
+		[[ $output == *"ok "*"watchdog of Patroni"*"the log of Patroni says"* ]]
+	else
+		[[ $output == *"warning"*"watchdog of Patroni"*"there is no /dev/watchdog"*"Load softdog"* ]]
+	fi
+	[ "$(superuser "select concat_ws(' ', state, value) from internal.check_watchdog(true, '/dev/null')")" = "ok /dev/null is there; the log of Patroni says whether it can use it" ]
+
 	before=$(submit quick)
 	rota wait --timeout=60 "$before"
 	kept=$(submit quick --hold)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bin/rota/call/call.h"
+#include "bin/rota/embed.h"
 #include "bin/rota/line/verb.h"
 
 static void finding_print(const PGresult *found, int row)
@@ -86,7 +87,12 @@ static int findings_run(const char *conninfo, const char *query, int count, cons
 
 int admin_db_check(const char *conninfo, bool json)
 {
-	return findings_run(conninfo, "select item, state, value, hint from internal.db_check()", 0, NULL, json, NULL);
+	const struct embed *newest = EMBED_MIGRATIONS;
+
+	while (newest[1].name)
+		newest++;
+	return findings_run(conninfo, "select item, state, value, hint from internal.db_check($1)", 1,
+			    (const char *const[]){newest->name}, json, NULL);
 }
 
 int admin_db_begin(const char *conninfo, bool accepts, const char *skip, bool acts, bool json)
