@@ -1,9 +1,10 @@
 /* lead_cycle_ahead.c - the stages of a scheduling cycle that send steps ahead, to the node of the step that they wait for.
  *
- * Called by: lead_cycle.c, if the site has set node.ahead.
+ * Called by: lead_cycle.c.
  * Invariants:
  *  - api.schedule_ahead decides which steps are sent ahead and what they hold. api.schedule_ahead_commit decides it again under the
  *    locks of job and node. A step that is not sent ahead starts in the ordinary way.
+ *  - Where node.ahead is 0, or the controller has a prolog, all that an earlier leader has sent ahead is given back.
  *  - A step that the queue has after a step that waits for resources is not sent ahead. None is sent during an outage. Nodes give
  *    such steps back. */
 #include <math.h>
@@ -18,6 +19,7 @@
 #include "lib/log.h"
 
 static const double ahead_gap = 0.3; /* seconds between two calls of api.schedule_ahead, each of which reads all running steps */
+static const double close_gap = 60;  /* the same where no step may be sent ahead, for those that an earlier leader has sent */
 
 struct ahead_read {
 	struct lead_cycle *cycle;
@@ -49,19 +51,23 @@ static void ahead_call(struct lead_cycle *c, enum lead_set set, const struct db_
 void lead_cycle_read_ahead(struct lead_cycle *c)
 {
 	const struct schedule_snapshot *s = &c->rows->snapshot;
-	double wait_s = c->ahead_at + ahead_gap - clock_seconds();
+	/* A launch request that was sent ahead would not wait for the controller's prolog. */
+	bool closed = c->conf->node_ahead == 0 || *c->conf->controller_prolog;
+	double wait_s = c->ahead_at + (closed ? close_gap : ahead_gap) - clock_seconds();
 	char job[24], step[12];
 	size_t waiting;
 
-	/* a launch request that was sent ahead would not wait for the controller's prolog */
-	if (c->conf->node_ahead == 0 || *c->conf->controller_prolog)
-		return;
 	if (wait_s > 0) {
-		c->outcome.transition_in = fmin(c->outcome.transition_in, wait_s);
+		if (!closed)
+			c->outcome.transition_in = fmin(c->outcome.transition_in, wait_s);
 		return;
 	}
 	c->ahead_at = clock_seconds();
 	c->ahead = lead_rows_new(s->now);
+	if (closed) {
+		ahead_call(c, LEAD_AHEAD, (struct db_param[]){{c->term, -1}, {NULL, -1}, {"-1", -1}}, 3);
+		return;
+	}
 	waiting = schedule_withdraw_first(s, c->result);
 	if (waiting < s->pending_count) {
 		snprintf(job, sizeof job, "%lld", (long long)s->pending[waiting].job);

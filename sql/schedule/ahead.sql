@@ -114,7 +114,7 @@ language plpgsql security definer set lock_timeout = '5s' set search_path = live
 #variable_conflict use_column
 declare
 	-- A limit is checked when a step starts, and an outage when the leader places it. A step that is sent ahead passes neither.
-	v_open constant boolean := not internal.is_limited() and not exists (select from api.schedule_outages());
+	v_open constant boolean := p_step is distinct from -1 and not internal.is_limited() and not exists (select from api.schedule_outages());
 begin
 	perform internal.leader_check(p_term);
 	if exists (select from step_ahead) then
@@ -133,7 +133,8 @@ end $$;
 comment on function api.schedule_ahead(bigint, bigint, int) is
 	'The steps that may be sent ahead now (internal.ahead_offer); none while there are limits or an outage. Before, the '
 	'steps that may not stay on their nodes are withdrawn (internal.ahead_withdraw). p_first, p_step: the first step of '
-	'the queue that waits for resources, null: none. RT412: no longer leader.';
+	'the queue that waits for resources, null: none; p_step of -1: no step may be sent ahead, and all that were are '
+	'withdrawn. RT412: no longer leader.';
 
 create function api.schedule_ahead_commit(p_term bigint, p_starts jsonb, p_orders jsonb)
 returns table (job_id bigint, step_id int, attempt int)

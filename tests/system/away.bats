@@ -439,6 +439,27 @@ charges_are_right() {
 	is_right
 }
 
+@test "node.ahead is set to 0 while steps stand ahead: they are given back, and run once" {
+	job=$(submit_chain)
+	chain_begins "$job"
+	kill_now "$(pid_of jobmgrd)"
+	rota up --set node.ahead=0 >/dev/null
+	eventually serves
+	eventually is_sent "$job" 0
+	[ "$(states "$job")" = "a:running b:pending c:pending" ]
+	# Nothing is sent any more: another leader would do so at once.
+	go a
+	eventually has_line "b 2"
+	is_sent "$job" 0
+	go b
+	rota wait "$job"
+	[ "$(tr '\n' ' ' <"$LEDGER")" = "a 1 a end 1 b 2 b end 2 c 2 c end 2 " ]
+	is_right
+	kill_now "$(pid_of jobmgrd)"
+	rota up --set node.ahead=30 >/dev/null
+	eventually serves
+}
+
 @test "an older copy of the database comes back while a chain runs" {
 	job=$(submit_chain)
 	chain_begins "$job"
