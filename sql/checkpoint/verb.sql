@@ -3,7 +3,7 @@
 create view internal.checkpoint_now as
 select c.job_id, c.step_id, c.generation, j.user_name, j.account, r.name as step, s.array_index, c.attempt, c.driver,
 	c.driver_version, c.state, c.reason, c.asked_by, c.why, c.then_do, c.node, c.path, c.files, c.bytes, c.message, c.asked_at,
-	c.taking_at, c.complete_at, c.failed_at, c.restoring_at, c.restored_at, c.restores, c.discarded_at,
+	c.taking_at, c.complete_at, c.failed_at, c.restoring_at, c.restored_at, c.restores, c.discarded_at, c.needs,
 	extract(epoch from c.complete_at - c.taking_at)::double precision as elapsed_s,
 	-- Work since the checkpoint before, or since the start of the attempt.
 	extract(epoch from c.taking_at - coalesce((select max(o.taking_at) from rota.checkpoint o

@@ -82,6 +82,8 @@ select is(t.says(:'d' || '.a', 'begin') -> 'generation', '0', 'from the beginnin
 select is(t.says(:'d' || '.a', 'began', '{"driver": "dmtcp", "why": "it fits"}'), '{}', 'with the driver that the node chose');
 select is((api.job_show(t.uid('alice'), 'alice', jsonb_build_object('jobs', jsonb_build_array(:'d' || '.a'))) #> '{jobs,0,steps,0,checkpointing}'), '{"driver": "dmtcp", "why": "it fits"}', 'which its owner sees');
 select is((select string_agg(coalesce(t.save(:'d' || '.a', '{"driver": "dmtcp", "needs": {"kernel": "6.1"}}') ->> 'discard', ''), ' ') from generate_series(1, 2)), '[] []', 'two checkpoints');
+select is((select string_agg(concat_ws(' ', generation, needs), ', ' order by generation) from acct.checkpoint where job_id = :d), '1 {"kernel": "6.1"}, 2 {"kernel": "6.1"}', 'the catalogue says what they need');
+select is(api.checkpoint_list(t.uid('alice'), 'alice', t.request(:'d', '{"generation": 2}')) #> '{checkpoints,0,needs}', '{"kernel": "6.1"}', 'also of one');
 select is(t.refused(format('select t.save(%L, %L)', :'d' || '.a', '{"needs": "6.1"}')), 'RT422', 'needs are an object');
 select t.finish(:'d' || '.a', '{"exit": 0, "signal": 9, "cause": "node", "outcome": "node_fail"}'), t.later(), t.begun(:'d' || '.a') \g /dev/null
 select is(t.says(:'d' || '.a', 'begin') #- '{files}' #- '{path}', '{"kept": [1, 2], "wait_s": 60, "generation": 2, "driver": "dmtcp", "needs": {"kernel": "6.1"}}', 'the next attempt learns them');

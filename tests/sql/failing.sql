@@ -72,7 +72,7 @@ rollback to before;
 select internal.node_state_set(1, 'drain', 'check:disk', 'check disk: full') \g /dev/null
 select t.age() \g /dev/null
 select is(t.asked() like format('%s.a asked failing check:disk continue node n1 is failing: check disk: full, %%', :c), true, 'one that a check has drained does');
-select is((select reason from acct.checkpoint where job_id = :c), 'failing', 'acct.checkpoint says so');
+select is((select reason || ': ' || why from acct.checkpoint where job_id = :c), 'failing: node n1 is failing: check disk: full', 'acct.checkpoint says so');
 select t.right('drained');
 select * from finish();
 rollback;
