@@ -49,5 +49,5 @@ comment on column acct.checkpoint.saved_s is
 comment on column acct.checkpoint.why is
 	'What those who asked for it said; null: nothing, or you are neither its owner nor an administrator.';
 comment on column acct.checkpoint.needs is
-	'What a node must have that an attempt goes on from it on: cpu (instruction sets), and others, as kernel and dmtcp, which must be '
-	'equal; null: nothing, or not complete.';
+	'What a node must have that an attempt goes on from it on: cpu (instruction sets), and others, as kernel and dmtcp, '
+	'which must be equal; null: nothing, or not complete.';

@@ -17,11 +17,12 @@ begin
 	join node n on n.node_id = f.node_id
 	where f.kind = 'failing'
 	union all
-	select n.node_id, n.name, n.reason_by, n.reason, n.reason_at from node n where n.state = 'drain' and n.reason_by like 'check:%';
+	select n.node_id, n.name, n.reason_by, n.reason, n.reason_at from node n
+	where n.state = 'drain' and n.reason_by like 'check:%';
 end $$;
 comment on function internal.failing_nodes() is
-	'Nodes that are marked as failing, or were drained by a check of the site, by whom, why, and from when on steps there are asked '
-	'for checkpoints.';
+	'Nodes that are marked as failing, or were drained by a check of the site, by whom, why, and from when on steps there are '
+	'asked for checkpoints.';
 
 create function internal.failing_steps() returns table (job_id bigint, step_id int, actor text, why text)
 language plpgsql stable set search_path = live, rota, pg_temp as $$

@@ -44,7 +44,8 @@ begin
 	return case
 		when p_program > v_name then internal.check_row('schema', 'bad', format('%s, and this program has %s', v_name, p_program),
 			'Run "rota admin db upgrade" on the primary: daemons of this version need it.')
-		when p_program < v_name then internal.check_row('schema', 'warning', format('%s, and this program has %s', v_name, p_program),
+		when p_program < v_name then internal.check_row('schema', 'warning',
+			format('%s, and this program has %s', v_name, p_program),
 			'This program is older than the database. Install the version that upgraded it, and use its "rota".')
 		else internal.check_row('schema', 'ok', v_name, null) end;
 end $$;
@@ -78,7 +79,7 @@ begin
 		join pg_class t on t.oid = d.refobjid
 		join pg_attribute a on a.attrelid = t.oid and a.attnum = d.refobjsubid
 		where c.relkind = 'S' and c.relnamespace = 'rota'::regnamespace and c.relname <> 'job_job_id_seq'
-			-- A number that leads no index is only told apart within its job. Its highest one would be looked for for long.
+			-- A number that leads no index is unique within its job only, and to find its highest one takes long.
 			and exists (select from pg_index i where i.indrelid = t.oid and i.indkey[0] = a.attnum)
 		order by 1, 2
 	loop
@@ -90,7 +91,8 @@ begin
 		end if;
 	end loop;
 end $$;
-comment on function internal.check_numbers() is 'Sequences, except that of job numbers, that are behind the rows of their tables.';
+comment on function internal.check_numbers() is
+	'Sequences, except that of job numbers, that are behind the rows of their tables.';
 
 create function internal.check_replication() returns setof internal.db_finding
 language plpgsql volatile set search_path = rota, pg_temp as $$

@@ -237,8 +237,8 @@ begin
 	delete from evacuation e where e.ended_at < now() - make_interval(days => internal.setting_int('evacuate_days'));
 end $$;
 comment on function api.evacuation_judge() is
-	'Ask steps on failing nodes for checkpoints (internal.failing_save), and go on with evacuations, 100 a call: ask steps to end '
-	'that are to move, note which have left their nodes. '
+	'Ask steps on failing nodes for checkpoints (internal.failing_save), and go on with evacuations, 100 a call: ask steps to '
+	'end that are to move, note which have left their nodes. '
 	'Answers those that are over.';
 
 -- Requests of operators and owners.

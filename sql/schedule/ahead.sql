@@ -114,7 +114,8 @@ language plpgsql security definer set lock_timeout = '5s' set search_path = live
 #variable_conflict use_column
 declare
 	-- A limit is checked when a step starts, and an outage when the leader places it. A step that is sent ahead passes neither.
-	v_open constant boolean := p_step is distinct from -1 and not internal.is_limited() and not exists (select from api.schedule_outages());
+	v_open constant boolean := p_step is distinct from -1 and not internal.is_limited()
+		and not exists (select from api.schedule_outages());
 begin
 	perform internal.leader_check(p_term);
 	if exists (select from step_ahead) then
