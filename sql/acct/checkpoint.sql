@@ -24,7 +24,8 @@ comment on column acct.checkpoint.state is
 	'asked; taking; complete: an attempt can go on from the checkpoint; failed; restoring: an attempt is starting from it; '
 	'restored: an attempt has started from it; discarded: its files are removed.';
 comment on column acct.checkpoint.reason is
-	'Why the checkpoint was taken: user, operator, program, exit, interval, time_limit, preempt, evacuate, maintenance, move or failing.';
+	'Why the checkpoint was taken: user, operator, program, exit, interval, time_limit, preempt, evacuate, maintenance, move or '
+	'failing.';
 comment on column acct.checkpoint.asked_by is 'Who asked for the checkpoint: a user, program, node or scheduler.';
 comment on column acct.checkpoint.then_do is 'What the attempt was to do after the checkpoint: continue, requeue or end.';
 comment on column acct.checkpoint.node is 'Node on which the checkpoint was taken; null: the checkpoint is not complete.';
