@@ -139,6 +139,7 @@ json_t *translate_script(const struct translate_request *request, const struct t
 	translate_set_read(&t, &t.command, OPTION_ROTA, request->options, request->option_count, 0, false);
 	translate_read(&t);
 	translate_site(&t);
+	t.is_read = true;
 	translate_peers(&t);
 	if (problems->count == 0)
 		translate_transfers(&t);

@@ -13,6 +13,7 @@ struct translate_setting {
 	json_t *value; /* value from option_value, may be JSON null; NULL: the option was not given */
 	int line;      /* line of the script; 0: command line; or TRANSLATE_LINE_SITE */
 	bool total;    /* the value is the memory of all nodes together, as PBS counts it */
+	char *written; /* the option as it was written, "-d" or "-l walltime", malloc'ed; NULL: as "--" and its name */
 };
 
 struct translate_set {
@@ -104,6 +105,7 @@ struct translation {
 	struct translate_set command, rota, slurm, pbs;
 	bool has_steps;	 /* the script has a line #ROTA step */
 	bool modifies;	 /* a submitted step is being changed */
+	bool is_read;	 /* all options were read, so problems name them as they were written */
 	bool sequence;	 /* no step names peers, so each step waits for the step before it */
 	int header_last; /* number of the last line before the first step */
 	struct translate_step *steps;
@@ -185,6 +187,7 @@ void translate_set_read(struct translation *t, struct translate_set *set, enum o
 void translate_set_value(struct translation *t, struct translate_set *set, const struct option_row *row, const char *text,
 			 int line);
 void translate_set_clear(struct translate_set *set);
+void translate_setting_clear(struct translate_setting *setting);
 
 /* translate_site.c: make the changes of the site's script to the options that were read. */
 void translate_site(struct translation *t);
@@ -198,6 +201,11 @@ const struct translate_setting *translate_find_setting(const struct translation 
 json_t *translate_value(const struct translation *t, const struct translate_step *s, enum option_id id);
 int64_t translate_number(const struct translation *t, const struct translate_step *s, enum option_id id, int64_t otherwise);
 int translate_find_line(const struct translation *t, const struct translate_step *s, enum option_id id);
+
+/* translate_written.c: returns how an option, named as "--name", was written on a line, or `option` where it was written so. */
+const char *translate_written(const struct translation *t, int line, const char *option);
+/* Returns how options were written that the database may refuse, as {"LINE": {"name": "-N"}}; NULL: as "--" and their names. */
+json_t *translate_written_json(const struct translation *t);
 
 /* Turn all warnings into refusals if --strict was given or a submitted step is changed. */
 void translate_strict(struct translation *t);

@@ -85,10 +85,12 @@ static json_t *plan_make_job(struct translation *t)
 	const struct translate_step nobody = {0};
 	const char *workdir = json_string_value(translate_value(t, &nobody, OPTION_ID_WORKDIR));
 	char *folder = translate_path(t, q->workdir, workdir ? workdir : q->workdir);
-	json_t *job = json_object();
+	json_t *job = json_object(), *written = translate_written_json(t);
 	option_put(job, "name", json_string(translate_base_name(q->script_name)));
 	translate_job_json(t, job, false);
 	option_put(job, "lines", translate_lines_json(t, &nobody, judged, sizeof judged / sizeof *judged));
+	if (written)
+		option_put(job, "written", written);
 	option_put(job, "client_key", q->client_key ? json_string(q->client_key) : json_null());
 	option_put(job, "retry_key", q->retry_key ? json_string(q->retry_key) : json_null());
 	option_put(job, "script_name", json_string(q->script_name));

@@ -71,7 +71,7 @@ static bool problem_keep(struct translation *t, struct translate_problem *proble
 bool translate_problem(struct translation *t, int line, const char *option, const struct err *e)
 {
 	struct translate_problem problem = {.line = line};
-	snprintf(problem.option, sizeof problem.option, "%s", option);
+	snprintf(problem.option, sizeof problem.option, "%s", translate_written(t, line, option));
 	snprintf(problem.message, sizeof problem.message, "%s", e->message);
 	snprintf(problem.hint, sizeof problem.hint, "%s", e->hint);
 	return problem_keep(t, &problem);
@@ -81,7 +81,7 @@ bool translate_refuse(struct translation *t, int line, const char *option, const
 {
 	struct translate_problem problem = {.line = line};
 	va_list args;
-	snprintf(problem.option, sizeof problem.option, "%s", option);
+	snprintf(problem.option, sizeof problem.option, "%s", translate_written(t, line, option));
 	va_start(args, format);
 	vsnprintf(problem.message, sizeof problem.message, format, args);
 	va_end(args);
@@ -91,7 +91,7 @@ bool translate_refuse(struct translation *t, int line, const char *option, const
 void translate_warn(struct translation *t, int line, const char *option, const char *what, const char *why)
 {
 	struct translate_problem warning = {.line = line};
-	snprintf(warning.option, sizeof warning.option, "%s", option);
+	snprintf(warning.option, sizeof warning.option, "%s", translate_written(t, line, option));
 	snprintf(warning.message, sizeof warning.message, "%s%s", what, why ? why : "");
 	problem_name_field(t, &warning);
 	/* An option of the preamble counts for several steps. */

@@ -22,6 +22,13 @@ struct set_target {
 	char written[64]; /* the option as written, for messages */
 };
 
+/* Returns how the option was written if that is not "--" and its name, malloc'ed. */
+static char *set_written(const struct set_target *p, const struct option_row *row)
+{
+	bool plain = strncmp(p->written, "--", 2) == 0 && strcmp(p->written + 2, row->name) == 0;
+	return plain ? NULL : xstrdup(p->written);
+}
+
 static void set_put(struct set_target *p, const struct option_row *row, const char *text, bool total)
 {
 	bool once = p->own || row->kind == OPTION_AFTER || row->kind == OPTION_PEERS;
@@ -46,16 +53,16 @@ static void set_put(struct set_target *p, const struct option_row *row, const ch
 		translate_problem(p->t, p->line, p->written, &e);
 		return;
 	}
-	json_decref(setting->value);
-	*setting = (struct translate_setting){value, p->line, total};
+	translate_setting_clear(setting);
+	*setting = (struct translate_setting){value, p->line, total, set_written(p, row)};
 }
 
 /* Note #PBS -j oe: errors go with the output, whatever other #PBS lines say. */
 static void set_join_errors(struct set_target *p)
 {
 	struct translate_setting *setting = &p->set->of[OPTION_ID_ERROR];
-	json_decref(setting->value);
-	*setting = (struct translate_setting){json_null(), p->line, false};
+	translate_setting_clear(setting);
+	*setting = (struct translate_setting){.value = json_null(), .line = p->line};
 }
 
 /* Set an option of Rota from a #PBS option. If it is a list, the lists of several lines are joined. */
@@ -219,11 +226,17 @@ void translate_set_value(struct translation *t, struct translate_set *set, const
 	set_put(&p, row, text, false);
 }
 
+void translate_setting_clear(struct translate_setting *setting)
+{
+	json_decref(setting->value);
+	free(setting->written);
+	*setting = (struct translate_setting){0};
+}
+
 void translate_set_clear(struct translate_set *set)
 {
 	for (int i = 0; i < OPTION_SETTINGS; i++)
-		json_decref(set->of[i].value);
-	memset(set, 0, sizeof *set);
+		translate_setting_clear(&set->of[i]);
 }
 
 const struct translate_setting *translate_find_setting(const struct translation *t, const struct translate_step *s,

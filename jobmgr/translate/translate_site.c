@@ -15,8 +15,7 @@ static const enum option_id rivals[][3] = {
 
 static void site_unset(struct translate_set *set, enum option_id id)
 {
-	json_decref(set->of[id].value);
-	set->of[id] = (struct translate_setting){0};
+	translate_setting_clear(&set->of[id]);
 }
 
 /* Forget an option wherever it was given for the job. A submitted step that is modified keeps what it has. */

@@ -73,7 +73,7 @@ static void mover_set_options(struct translation *t, struct translate_step *s, c
 	struct translate_setting *own = s->own.of;
 	for (int id = 0; id < OPTION_SETTINGS; id++)
 		if (option_row((enum option_id)id)->level == OPTION_STEP)
-			own[id] = (struct translate_setting){json_null(), x->line, false};
+			own[id] = (struct translate_setting){.value = json_null(), .line = x->line};
 	for (size_t i = 0; i < sizeof inherited / sizeof *inherited; i++)
 		own[inherited[i]].value = NULL;
 	own[OPTION_ID_NODES].value = json_pack("[i, i]", 1, 1);

@@ -283,6 +283,7 @@ language plpgsql set search_path = rota, pg_temp set plan_cache_mode = force_gen
 declare
 	v_head constant jsonb := p_plan -> 'job';
 	v_edges jsonb := p_plan -> 'edges';
+	v_written constant text := set_config('rota.written', coalesce(v_head ->> 'written', ''), true); -- for internal.submit_refuse
 	-- "common" has what most steps request, once.
 	v_steps constant internal.planned_step[] := array(select s
 		from jsonb_populate_recordset(jsonb_populate_record(null::internal.planned_step, p_plan -> 'common'),

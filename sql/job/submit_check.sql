@@ -9,12 +9,14 @@ comment on function internal.submit_nodes(int) is 'Text for messages of refusals
 create function internal.submit_refuse(p_script text, p_line int, p_option text, p_message text, p_hint text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	raise exception '%', concat_ws(': ', case when p_line > 0 then p_script || ':' || p_line end, '--' || p_option,
+	raise exception '%', concat_ws(': ', case when p_line > 0 then p_script || ':' || p_line end,
+		coalesce(nullif(current_setting('rota.written', true), '')::jsonb #>> array[p_line::text, p_option], '--' || p_option),
 		case when p_line < 0 then 'set by the site''s script' end, p_message)
 		using errcode = 'RT422', hint = coalesce(p_hint, '');
 end $$;
 comment on function internal.submit_refuse(text, int, text, text, text) is
-	'Refuse a submission (RT422), naming script, line and option; line 0: the command line; below: the site''s script.';
+	'Refuse a submission (RT422), naming script, line and option as it was written (the setting rota.written, from the plan); '
+	'line 0: the command line; below: the site''s script.';
 
 create function internal.submit_line(p_steps internal.planned_step[], p_line int, p_option text) returns int
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$

@@ -97,6 +97,10 @@ select is((select array_agg(s.deps_waiting) from rota.step s where s.job_id = :j
 select t.right('history');
 select throws_like(format($$select t.submit('bob', '[{"name": "x"}]', '[{"step": "x", "job": %s, "peer": "nix"}]')$$, :p), '%--after: job ' || :p || ' has no step "nix"%', 'an unknown step of another job');
 select throws_like($$select t.submit('bob', '[{"name": "x"}]', '[{"step": "x", "job": 999999}]')$$, '%there is no job 999999', 'an unknown job');
+select throws_like($$select t.submit('bob', '[{"name": "x"}]', '[{"step": "x", "job": 999999}]', '{"written": {"1": {"after": "-d"}}}')$$,
+	'test.sh:1: -d: there is no job 999999', 'the option is named as it was written');
+select throws_like($$select t.submit('bob', '[{"name": "x"}]', '[{"step": "x", "job": 999999}]', '{"written": {"2": {"after": "-d"}}}')$$,
+	'test.sh:1: --after: there is no job 999999', 'on that line');
 -- The number that the job itself is about to get names none.
 create function t.next_job() returns bigint language sql as $$ select nextval(pg_get_serial_sequence('rota.job', 'job_id')) + 1 $$;
 select throws_like($$select t.submit('bob', '[{"name": "x"}]', jsonb_build_array(jsonb_build_object('step', 'x', 'job', t.next_job())))$$, 'test.sh:1: --after: there is no job %', 'its own number');
