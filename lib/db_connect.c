@@ -18,6 +18,7 @@
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/socket_peer.h"
+#include "lib/text.h"
 
 enum {
 	CONNECT_SECONDS = 10,  /* time for reaching a host, where the connection string has no connect_timeout */
@@ -259,7 +260,8 @@ static void connect_late(struct db *db)
 		connect_refused(db, &e);
 		return;
 	}
-	err_set(&e, "database connection: no answer from \"%s\" within %d seconds", host ? host : "", db->limit_s);
+	err_set(&e, "database connection: no answer from \"%s\" within %d second%s", host ? host : "", db->limit_s,
+		text_plural(db->limit_s));
 	strcpy(e.code, "08006");
 	db->late += db->is_reached;
 	db->late_until[db->place] = clock_ms() + LATE_MS;

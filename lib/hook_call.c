@@ -7,6 +7,7 @@
  * - `done` is called by the event loop alone. A call that fails has its timer set to now.
  * - A request stays in the output of the connection after its call has timed out. So a runnerd that reads nothing gets no more. */
 #include "lib/hook_call.h"
+#include "lib/text.h"
 
 #include <errno.h>
 #include <event2/buffer.h>
@@ -83,7 +84,7 @@ static void call_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (!call->has_failed)
-		err_set(&call->e, "runnerd has not answered for %d seconds", call->seconds);
+		err_set(&call->e, "runnerd has not answered for %d second%s", call->seconds, text_plural(call->seconds));
 	call_finish(call, NULL, &call->e);
 }
 

@@ -117,6 +117,11 @@ char *text_quoted(const char *text)
 	return quoted;
 }
 
+const char *text_plural(int64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
 bool text_range(const char *text, int lowest, int highest, int *first, int *last)
 {
 	char *end;

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* Returns the number of bytes of the UTF-8 character at `text`, or 0 if there is no valid one. The NUL at the end of a text counts
@@ -35,6 +36,9 @@ void text_write_quoted(FILE *out, const char *text);
 
 /* Returns `text` escaped for use between single quotes in a connection string of libpq or in postgresql.conf; malloc'ed. */
 char *text_quoted(const char *text);
+
+/* Returns what a noun behind a number ends in: "" for 1, or "s". */
+const char *text_plural(int64_t count);
 
 /* Read a range of numbers such as "60000-60999", both from `lowest` to `highest`, and the first one not above the last. */
 bool text_range(const char *text, int lowest, int highest, int *first, int *last);

@@ -86,7 +86,7 @@ static void hook_time_out(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	snprintf(why, sizeof why, "not finished after %d seconds", h->timeout_s);
+	snprintf(why, sizeof why, "not finished after %d second%s", h->timeout_s, text_plural(h->timeout_s));
 	if (*h->message) /* its grace period is over */
 		hook_kill(h, why);
 	else

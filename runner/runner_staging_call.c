@@ -191,7 +191,7 @@ bool staging_call_start(struct staging_call *call, struct runner *r, const PGres
 	int left = timeout - (int)strtol(db_text(result, row, "polled_s"), NULL, 10);
 
 	if (left <= 0)
-		err_set(&e, "not finished after %d seconds", timeout);
+		err_set(&e, "not finished after %d second%s", timeout, text_plural(timeout));
 	if (left <= 0 || !call_make_files(call, r, result, row, &e)) {
 		call->message = xstrdup(e.message);
 		log_warning("%s: %s", call->hook->label, e.message);

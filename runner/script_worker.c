@@ -26,6 +26,7 @@
 #include "lib/err.h"
 #include "lib/hook_call.h"
 #include "lib/log.h"
+#include "lib/text.h"
 #include "runner/hook_environment.h"
 #include "runner/spawn.h"
 
@@ -118,7 +119,8 @@ static void worker_timed_out(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	snprintf(why, sizeof why, "the script took longer than %d seconds", w->all->conf->hooks_call_seconds);
+	snprintf(why, sizeof why, "the script took longer than %d second%s", w->all->conf->hooks_call_seconds,
+		 text_plural(w->all->conf->hooks_call_seconds));
 	worker_kill(w, why);
 }
 
@@ -239,7 +241,7 @@ static void worker_next(struct script_workers *all)
 
 		TAILQ_REMOVE(&all->queue, work, next);
 		if (clock_boot_us() - work->queued_us > limit * 1000000) {
-			snprintf(why, sizeof why, "no process was free for %lld seconds", (long long)limit);
+			snprintf(why, sizeof why, "no process was free for %lld second%s", (long long)limit, text_plural(limit));
 			work_fail(work, why);
 		} else if (w->state == WORKER_NONE && !worker_start(w, &e)) {
 			log_error("%s", e.message);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "jobmgr/schedule/schedule_cycle.h"
+#include "lib/text.h"
 
 const struct schedule_policy schedule_policy_default = {.backfill = true, .reservations = 8};
 
@@ -35,7 +36,7 @@ static bool cycle_refuse_gang(struct schedule_cycle *cycle, struct schedule_gang
 	if (!missing)
 		return false;
 	cause.message = schedule_arena_print(cycle->cluster->arena, "starts together with %d step%s that cannot start yet",
-					     missing, missing == 1 ? "" : "s");
+					     missing, text_plural(missing));
 	for (size_t i = 0; i < gang->count; i++)
 		schedule_record_wait(cycle->record, gang->member[i].pending, &cause);
 	return true;

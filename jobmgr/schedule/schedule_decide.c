@@ -12,6 +12,7 @@
 #include "jobmgr/schedule/schedule_bits.h"
 #include "jobmgr/schedule/schedule_cycle.h"
 #include "jobmgr/schedule/schedule_explain.h"
+#include "lib/text.h"
 
 static bool decide_licenses_closed(struct schedule_cycle *cycle, const struct schedule_gang *gang, size_t *stuck,
 				   struct schedule_cause *cause)
@@ -127,7 +128,7 @@ static void node_wait_add(struct schedule_arena *arena, struct node_wait *wait, 
 static const char *node_wait_explain(struct schedule_arena *arena, const struct node_wait *wait, const char *what)
 {
 	const char *text =
-		schedule_arena_print(arena, "waits for node%s %s to be %s", wait->count == 1 ? "" : "s", wait->names, what);
+		schedule_arena_print(arena, "waits for node%s %s to be %s", text_plural(wait->count), wait->names, what);
 	return wait->ready_at > 0 ? schedule_arena_print(arena, "%s, ready about %s", text,
 							 schedule_explain_at(arena, wait->ready_at) + strlen("at "))
 				  : text;

@@ -11,11 +11,7 @@
 
 #include "jobmgr/schedule/schedule_bits.h"
 #include "jobmgr/schedule/schedule_fit.h"
-
-static const char *plural(int64_t count)
-{
-	return count == 1 ? "" : "s";
-}
+#include "lib/text.h"
 
 static const char *explain_mem(struct schedule_arena *arena, int64_t mb)
 {
@@ -30,20 +26,20 @@ static const char *explain_nodes(struct schedule_arena *arena, const struct sche
 		return schedule_arena_print(arena, "%d or more nodes", request->nodes_min);
 	if (request->nodes_max > request->nodes_min && request->nodes_max < INT_MAX)
 		return schedule_arena_print(arena, "%d-%d nodes", request->nodes_min, request->nodes_max);
-	return schedule_arena_print(arena, "%d node%s", request->nodes_min, plural(request->nodes_min));
+	return schedule_arena_print(arena, "%d node%s", request->nodes_min, text_plural(request->nodes_min));
 }
 
 const char *schedule_explain_request(const struct schedule_cluster *cluster, const struct schedule_request *request)
 {
 	struct schedule_arena *arena = cluster->arena;
 	int64_t cpus = (int64_t)request->ntasks * request->cpus_per_task;
-	const char *text = schedule_arena_print(arena, "%lld cpu%s", (long long)cpus, plural(cpus));
+	const char *text = schedule_arena_print(arena, "%lld CPU%s", (long long)cpus, text_plural(cpus));
 	if (request->whole_memory)
 		text = schedule_arena_print(arena, "%s, all memory of a node", text);
 	else if (request->mem_mb)
 		text = schedule_arena_print(arena, "%s, %s a node", text, explain_mem(arena, request->mem_mb));
 	else if (request->mem_per_cpu_mb)
-		text = schedule_arena_print(arena, "%s, %s a cpu", text, explain_mem(arena, request->mem_per_cpu_mb));
+		text = schedule_arena_print(arena, "%s, %s a CPU", text, explain_mem(arena, request->mem_per_cpu_mb));
 	for (size_t i = 0; i < request->gres_count; i++)
 		text = schedule_arena_print(arena, "%s, %s:%lld a node", text,
 					    cluster->gres.name[request->gres[i].kind - SCHEDULE_FIRST_GRES],
@@ -166,7 +162,7 @@ struct schedule_cause schedule_explain_resources(struct schedule_arena *arena, c
 	const char *end =
 		reserved ? explain_reserved(profile->cluster, reserved, &cause) : explain_end(arena, profile, first, &cause);
 	cause.message = schedule_arena_print(arena, "needs %s; %zu node%s free%s", request->description, nodes_free,
-					     plural((int64_t)nodes_free), end);
+					     text_plural((int64_t)nodes_free), end);
 	return cause;
 }
 
@@ -268,7 +264,7 @@ struct schedule_cause schedule_explain_node(struct schedule_arena *arena, const 
 					     request->matching, request->matching == 1 ? "es" : "", request->usable);
 	else
 		cause.message = schedule_arena_print(arena, "needs %s; that is more than the %zu node%s that match%s have",
-						     request->description, request->usable, plural((int64_t)request->usable),
+						     request->description, request->usable, text_plural((int64_t)request->usable),
 						     request->usable == 1 ? "es" : "");
 	return cause;
 }

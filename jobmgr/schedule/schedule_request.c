@@ -16,6 +16,7 @@
 #include "jobmgr/schedule/schedule_explain.h"
 #include "jobmgr/schedule/schedule_feature.h"
 #include "lib/err.h"
+#include "lib/text.h"
 
 struct schedule_requests {
 	const struct schedule_cluster *cluster;
@@ -194,8 +195,8 @@ static void judge_partition(const struct schedule_cluster *c, struct schedule_re
 						  partition->state == SCHEDULE_DOWN ? "down" : "inactive"));
 	if (partition->max_nodes > 0 && r->nodes_min > partition->max_nodes)
 		judge_refuse(r, SCHEDULE_LIMIT,
-			     schedule_arena_print(c->arena, "asks for %d nodes; partition \"%s\" allows %d", r->nodes_min, name,
-						  partition->max_nodes));
+			     schedule_arena_print(c->arena, "asks for %d node%s; partition \"%s\" allows %d", r->nodes_min,
+						  text_plural(r->nodes_min), name, partition->max_nodes));
 	else if (partition->max_nodes > 0 && r->nodes_max > partition->max_nodes)
 		r->nodes_max = partition->max_nodes;
 }

@@ -335,7 +335,7 @@ static char *change_make_digest(const json_t *script)
 	for (size_t i = 0; i < size; i++)
 		lines += text[i] == '\n';
 	seal_hash_hex(text, size, hex);
-	return xasprintf("%zu %s, SHA-256 %s", lines, lines == 1 ? "line" : "lines", hex);
+	return xasprintf("%zu line%s, SHA-256 %s", lines, text_plural((int64_t)lines), hex);
 }
 
 static void change_keep_script(struct site_changes *c, const char *field, const json_t *before, const json_t *after)

@@ -17,6 +17,7 @@
 #include "jobmgr/translate/option_item.h"
 #include "jobmgr/translate/option_text.h"
 #include "lib/nearest.h"
+#include "lib/text.h"
 
 enum { NUMBER_HIGHEST = 1000000 };
 
@@ -204,7 +205,8 @@ static bool chunk_end(const struct option_pbs *pbs, const struct chunk *chunk, s
 	int64_t processes = chunk->mpiprocs ? chunk->mpiprocs : 1;
 	int64_t cpus = ((chunk->ncpus ? chunk->ncpus : processes) + processes - 1) / processes;
 	if (chunk->ompthreads && chunk->ompthreads != cpus) {
-		err_set(e, "ompthreads=%" PRId64 ", but each process has %" PRId64 " CPUs", chunk->ompthreads, cpus);
+		err_set(e, "ompthreads=%" PRId64 ", but each process has %" PRId64 " CPU%s", chunk->ompthreads, cpus,
+			text_plural(cpus));
 		return err_hint(e, "remove it and set OMP_NUM_THREADS in the script");
 	}
 	if (chunk->mpiprocs)

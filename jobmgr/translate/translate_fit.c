@@ -9,6 +9,7 @@
 #include "jobmgr/translate/option_text.h"
 #include "jobmgr/translate/translate_parts.h"
 #include "lib/nearest.h"
+#include "lib/text.h"
 
 struct fit {
 	struct translation *t;
@@ -43,15 +44,25 @@ static int fit_choose_partition(struct translation *t, const struct translate_st
 	return -1;
 }
 
-/* Refuse an option that requests more than `most` of the resource `what`. Returns false if it was refused. */
-static bool fit_check_most(struct fit *f, enum option_id id, int64_t asked, int64_t most, const char *what)
+/* Returns the plural ending of a resource; those of generic resources and units have none. */
+static const char *fit_plural(const char *what, int64_t count)
+{
+	static const char *const nouns[] = {"second", "node", "CPU"};
+	for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++)
+		if (strcmp(what, nouns[i]) == 0)
+			return text_plural(count);
+	return "";
+}
+
+/* Refuse an option that requests more than `most` of the resource `what`, in the singular. Returns false if it was refused. */
+static bool fit_check_most(struct fit *f, enum option_id id, int64_t asked, int64_t most, const char *what, const char *where)
 {
 	char option[64] = "--";
 	if (asked <= most)
 		return true;
 	translate_refuse(f->t, translate_find_line(f->t, f->s, id), strcat(option, option_row(id)->name),
-			 "%" PRId64 " %s requested, but partition \"%s\" has at most %" PRId64, asked, what, f->partition->name,
-			 most);
+			 "%" PRId64 " %s%s%s requested, but partition \"%s\" has at most %" PRId64, asked, what,
+			 fit_plural(what, asked), where, f->partition->name, most);
 	return false;
 }
 
@@ -60,10 +71,10 @@ static void fit_check_time(struct fit *f)
 	int64_t most = f->partition->max_time_s, limit = translate_number(f->t, f->s, OPTION_ID_TIME, -1);
 	if (most > 0 && limit == 0)
 		translate_refuse(f->t, translate_find_line(f->t, f->s, OPTION_ID_TIME), "--time",
-				 "no time limit requested, but partition \"%s\" has a time limit of %" PRId64 " seconds",
-				 f->partition->name, most);
+				 "no time limit requested, but partition \"%s\" has a time limit of %" PRId64 " second%s",
+				 f->partition->name, most, text_plural(most));
 	else if (most > 0)
-		fit_check_most(f, OPTION_ID_TIME, limit, most, "seconds");
+		fit_check_most(f, OPTION_ID_TIME, limit, most, "second", "");
 }
 
 static void fit_check_gres(struct fit *f)
@@ -71,17 +82,15 @@ static void fit_check_gres(struct fit *f)
 	const char *name;
 	const json_t *count;
 	json_object_foreach ((json_t *)translate_value(f->t, f->s, OPTION_ID_GRES), name, count) {
-		char what[96];
 		if (strcmp(name, "gpu") == 0 && translate_choose_rival(f->t, f->s, OPTION_ID_GPUS, OPTION_ID_GPUS_PER_NODE) >= 0)
 			continue;
-		snprintf(what, sizeof what, "%s on a node", name);
 		if (!fit_check_most(f, OPTION_ID_GRES, json_integer_value(count),
-				    json_integer_value(json_object_get(f->partition->node_gres, name)), what))
+				    json_integer_value(json_object_get(f->partition->node_gres, name)), name, " on a node"))
 			return;
 	}
 	bool total = translate_choose_rival(f->t, f->s, OPTION_ID_GPUS, OPTION_ID_GPUS_PER_NODE) == OPTION_ID_GPUS;
 	int64_t gpus = translate_gpus(f->t, f->s), most = json_integer_value(json_object_get(f->partition->node_gres, "gpu"));
-	if (!fit_check_most(f, total ? OPTION_ID_GPUS : OPTION_ID_GPUS_PER_NODE, gpus, most, "gpu on a node") && total &&
+	if (!fit_check_most(f, total ? OPTION_ID_GPUS : OPTION_ID_GPUS_PER_NODE, gpus, most, "gpu", " on a node") && total &&
 	    most > 0)
 		translate_hint(f->t, "with --nodes, they are spread over several nodes");
 }
@@ -97,8 +106,8 @@ static void fit_check_memory(struct fit *f)
 	int which = translate_choose_rival(f->t, f->s, OPTION_ID_MEM, OPTION_ID_MEM_PER_CPU);
 	int64_t tasks = f->s->ntasks_per_node ? fit_tasks_on_node(f->s) : 1;
 	if (which >= 0)
-		fit_check_most(f, (enum option_id)which, translate_memory(f->t, f->s, tasks), f->partition->node_mem_mb,
-			       "MiB on a node");
+		fit_check_most(f, (enum option_id)which, translate_memory(f->t, f->s, tasks), f->partition->node_mem_mb, "MiB",
+			       " on a node");
 }
 
 /* Check the nodes, tasks and CPUs of a step against the limits of its partition. */
@@ -108,11 +117,11 @@ static void fit_check_cpus(struct fit *f)
 	int64_t nodes = f->partition->nodes, node_cpus = f->partition->node_cpus;
 	if (f->partition->max_nodes && f->partition->max_nodes < nodes)
 		nodes = f->partition->max_nodes;
-	if (!fit_check_most(f, OPTION_ID_NODES, s->nodes_min, nodes, "nodes") ||
-	    !fit_check_most(f, OPTION_ID_CPUS_PER_TASK, s->cpus_per_task, node_cpus, "CPUs for a task") ||
+	if (!fit_check_most(f, OPTION_ID_NODES, s->nodes_min, nodes, "node", "") ||
+	    !fit_check_most(f, OPTION_ID_CPUS_PER_TASK, s->cpus_per_task, node_cpus, "CPU", " for a task") ||
 	    (s->ntasks_per_node && !fit_check_most(f, OPTION_ID_NTASKS_PER_NODE, fit_tasks_on_node(s) * s->cpus_per_task,
-						   node_cpus, "CPUs on a node")) ||
-	    !fit_check_most(f, OPTION_ID_NTASKS, s->ntasks * s->cpus_per_task, f->partition->cpus, "CPUs"))
+						   node_cpus, "CPU", " on a node")) ||
+	    !fit_check_most(f, OPTION_ID_NTASKS, s->ntasks * s->cpus_per_task, f->partition->cpus, "CPU", ""))
 		return;
 	if (s->nodes_max && s->nodes_max < nodes)
 		nodes = s->nodes_max;
@@ -121,9 +130,9 @@ static void fit_check_cpus(struct fit *f)
 		on_a_node = s->ntasks_per_node;
 	if (s->ntasks > on_a_node * nodes)
 		translate_refuse(f->t, translate_find_line(f->t, s, OPTION_ID_NTASKS), "--ntasks",
-				 "%" PRId64 " tasks do not fit on %" PRId64 " nodes of partition \"%s\", which hold %" PRId64
-				 " each",
-				 s->ntasks, nodes, f->partition->name, on_a_node);
+				 "%" PRId64 " tasks do not fit on %" PRId64 " node%s of partition \"%s\", which %s %" PRId64 "%s",
+				 s->ntasks, nodes, text_plural(nodes), f->partition->name, nodes == 1 ? "holds" : "hold",
+				 on_a_node, nodes == 1 ? "" : " each");
 }
 
 /* Check that enough nodes of the partition have the features that a step asks for. */
@@ -135,8 +144,9 @@ static void fit_check_features(struct fit *f)
 	int64_t nodes = translate_feature_nodes(f->partition, expression);
 	if (nodes < f->s->nodes_min)
 		translate_refuse(f->t, translate_find_line(f->t, f->s, OPTION_ID_CONSTRAINT), "--constraint",
-				 "\"%s\" is met by %" PRId64 " nodes of partition \"%s\", but %" PRId64 " are requested",
-				 expression, nodes, f->partition->name, f->s->nodes_min);
+				 "\"%s\" is met by %" PRId64 " node%s of partition \"%s\", but %" PRId64 " %s requested",
+				 expression, nodes, text_plural(nodes), f->partition->name, f->s->nodes_min,
+				 f->s->nodes_min == 1 ? "is" : "are");
 }
 
 /* Check the nodes and CPUs that the steps of a gang need together in each partition. */
@@ -157,14 +167,14 @@ static void fit_check_set(struct translation *t, int first, const int *partition
 		const struct translate_partition *partition = &t->limits->partitions[partitions[i]];
 		if (n->cpus > partition->cpus) {
 			translate_refuse(t, s->line, "--with",
-					 "steps that start together need more than the %" PRId64 " CPUs of partition \"%s\"",
-					 partition->cpus, partition->name);
+					 "steps that start together need more than the %" PRId64 " CPU%s of partition \"%s\"",
+					 partition->cpus, text_plural(partition->cpus), partition->name);
 			break;
 		}
 		if (n->exclusive + n->shared > partition->nodes) {
 			translate_refuse(t, s->line, "--with",
-					 "steps that start together need more than the %d nodes of partition \"%s\"",
-					 partition->nodes, partition->name);
+					 "steps that start together need more than the %d node%s of partition \"%s\"",
+					 partition->nodes, text_plural(partition->nodes), partition->name);
 			break;
 		}
 	}

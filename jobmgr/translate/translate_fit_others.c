@@ -14,6 +14,7 @@
 
 #include "jobmgr/translate/translate_parts.h"
 #include "lib/err.h"
+#include "lib/text.h"
 
 enum { CLIQUE_MOST = 64 };
 
@@ -142,8 +143,7 @@ static void clique_refuse(struct others *o)
 	else
 		translate_refuse(o->t, line, "--other-nodes",
 				 "needs %" PRId64 " node%s beside %" PRId64 " other%s (--other-nodes=%s); %s %" PRId64,
-				 s->nodes_min, s->nodes_min == 1 ? "" : "s", beside, beside == 1 ? "" : "s", others, limit,
-				 o->nodes);
+				 s->nodes_min, text_plural(s->nodes_min), beside, text_plural(beside), others, limit, o->nodes);
 	free(others);
 }
 

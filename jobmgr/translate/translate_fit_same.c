@@ -11,6 +11,7 @@
 
 #include "jobmgr/translate/translate_parts.h"
 #include "lib/err.h"
+#include "lib/text.h"
 
 struct same {
 	struct translation *t;
@@ -42,8 +43,7 @@ static void same_refuse_nodes(const struct same *same, int step, int64_t left, c
 	int64_t needed = same->t->steps[step].nodes_min;
 	translate_refuse(same->t, edge->line, "--same-nodes",
 			 "needs %" PRId64 " node%s (--same-nodes=%s); by %s of the steps on the same nodes, %" PRId64 " %s left",
-			 needed, needed == 1 ? "" : "s", same->t->steps[edge->peer].name, options, left,
-			 left == 1 ? "is" : "are");
+			 needed, text_plural(needed), same->t->steps[edge->peer].name, options, left, left == 1 ? "is" : "are");
 }
 
 static void same_join(struct same *same)

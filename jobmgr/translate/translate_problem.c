@@ -195,7 +195,8 @@ json_t *translate_problems_refusal(const struct translate_problems *problems, co
 	snprintf(e->code, sizeof e->code, "RT422");
 	if (problems->more > 0) {
 		char more[64];
-		snprintf(more, sizeof more, "%d more problems are not listed", problems->more);
+		snprintf(more, sizeof more, "%d more problem%s not listed", problems->more,
+			 problems->more == 1 ? " is" : "s are");
 		json_array_append_new(
 			list, json_pack("{s:n, s:i, s:s, s:s, s:n}", "file", "line", 0, "option", "", "message", more, "hint"));
 	}

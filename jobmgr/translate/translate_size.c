@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "jobmgr/translate/translate_parts.h"
+#include "lib/text.h"
 
 static int64_t size_divide_up(int64_t a, int64_t b)
 {
@@ -48,9 +49,9 @@ static void size_read(struct translation *t, struct translate_step *s)
 static void size_write_count(char *text, size_t size, const struct translate_step *s)
 {
 	if (s->nodes_min == s->nodes_max)
-		snprintf(text, size, "%" PRId64, s->nodes_min);
+		snprintf(text, size, "%" PRId64 " node%s", s->nodes_min, text_plural(s->nodes_min));
 	else
-		snprintf(text, size, "%" PRId64 " to %" PRId64, s->nodes_min, s->nodes_max);
+		snprintf(text, size, "%" PRId64 " to %" PRId64 " nodes", s->nodes_min, s->nodes_max);
 }
 
 static void size_refuse_difference(struct translation *t, const struct translate_step *s, const struct translate_step *peer)
@@ -58,7 +59,7 @@ static void size_refuse_difference(struct translation *t, const struct translate
 	char own[48], others[48];
 	size_write_count(own, sizeof own, s);
 	size_write_count(others, sizeof others, peer);
-	translate_refuse(t, s->line, "--same-nodes", "\"%s\" requests %s nodes, but \"%s\", whose nodes it shares, requests %s",
+	translate_refuse(t, s->line, "--same-nodes", "\"%s\" requests %s, but \"%s\", whose nodes it shares, requests %s",
 			 s->name, own, peer->name, others);
 	translate_hint(t, "remove --nodes from one of them; it then has the nodes of the other");
 }
@@ -99,12 +100,12 @@ static void size_place_tasks(struct translation *t, struct translate_step *s)
 		translate_hint(t, "request more tasks, or fewer nodes");
 	} else if (asked && s->ntasks_per_node && s->nodes_max && asked > s->ntasks_per_node * s->nodes_max) {
 		translate_refuse(t, translate_find_line(t, s, OPTION_ID_NTASKS), "--ntasks",
-				 "%" PRId64 " tasks are more than %" PRId64 " on each of %" PRId64 " nodes", asked,
-				 s->ntasks_per_node, s->nodes_max);
+				 "%" PRId64 " tasks are more than %" PRId64 " on each of %" PRId64 " node%s", asked,
+				 s->ntasks_per_node, s->nodes_max, text_plural(s->nodes_max));
 	} else if (s->ntasks > INT_MAX / s->cpus_per_task) {
 		translate_refuse(t, translate_find_line(t, s, OPTION_ID_CPUS_PER_TASK), "--cpus-per-task",
-				 "%" PRId64 " tasks of %" PRId64 " CPUs are more than a step can have", s->ntasks,
-				 s->cpus_per_task);
+				 "%" PRId64 " task%s of %" PRId64 " CPU%s are more than a step can have", s->ntasks,
+				 text_plural(s->ntasks), s->cpus_per_task, text_plural(s->cpus_per_task));
 	}
 	if (asked && s->nodes_max > asked && asked >= s->nodes_min)
 		s->nodes_max = asked;
@@ -180,8 +181,8 @@ static void size_check_times(struct translation *t, const struct translate_step 
 		translate_refuse(t, line, "--deadline", "it is not after --begin");
 	else if (needed > deadline - from) {
 		translate_refuse(t, line, "--deadline",
-				 "the step may need %" PRId64 " seconds, and %" PRId64 " are left before it", needed,
-				 deadline - from);
+				 "the step may need %" PRId64 " second%s, and %" PRId64 " %s left before it", needed,
+				 text_plural(needed), deadline - from, deadline - from == 1 ? "is" : "are");
 		translate_hint(t, "with --time-min, the time limit may be cut to fit");
 	}
 }

@@ -33,6 +33,7 @@
 #include "procmgr/checkpoint/criu_files.h"
 #include "procmgr/checkpoint/criu_socket.h"
 #include "procmgr/record/bounded_run.h"
+#include "lib/text.h"
 
 enum { EXIT_AGAIN = 85, SIGNALLED = 128, TEXT_SIZE = 1 << 16, READ_S = 10 };
 
@@ -111,7 +112,7 @@ static bool run_criu(const struct criu_run *r, const char *what, char *const *mo
 	fcntl(r->images, F_SETFD, FD_CLOEXEC);
 	fcntl(r->run, F_SETFD, FD_CLOEXEC);
 	if (code == BOUNDED_RUN_LATE)
-		err_set(e, "CRIU did not %s it within %d seconds", what, r->seconds);
+		err_set(e, "CRIU did not %s it within %d second%s", what, r->seconds, text_plural(r->seconds));
 	else if (code < 0)
 		err_set(e, "CRIU could not %s it: %s", what,
 			code == BOUNDED_RUN_KILLED ? "a signal ended it" : "it could not be started");

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/text.h"
 #include "lib/trust.h"
 #include "procmgr/checkpoint/checkpoint_call.h"
 #include "procmgr/checkpoint/checkpoint_folder.h"
@@ -227,7 +228,7 @@ static void watch_restart(int port, void *arg)
 	if (!is_restoring(use, port))
 		return;
 	json_t *report = json_pack("{s:i}", "generation", atoi(dmtcp_variable("ROTA_CHECKPOINT_GENERATION")));
-	char *message = xasprintf("DMTCP did not restore it within %d seconds", use->wait_s);
+	char *message = xasprintf("DMTCP did not restore it within %d second%s", use->wait_s, text_plural(use->wait_s));
 	json_object_set_new(report, "message", json_string(message));
 	free(message);
 	json_t *answer = checkpoint_call(getenv("ROTA_CONFIG"), "refused", report, CALL_LONG_S, &e);

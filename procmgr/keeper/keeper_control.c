@@ -12,6 +12,7 @@
 
 #include "lib/clock.h"
 #include "lib/log.h"
+#include "lib/text.h"
 #include "procmgr/keeper/keeper_parts.h"
 
 enum { MESSAGE_SIZE = 4096 };
@@ -146,7 +147,8 @@ void keeper_control_timers(struct keeper *k)
 	if (has_limit(k) && k->timers->warn_at > 0 && now >= k->timers->warn_at)
 		send_warning(k, now);
 	if (has_limit(k) && k->timers->limit_at > 0 && now >= k->timers->limit_at) {
-		snprintf(k->message, sizeof k->message, "time limit of %lld seconds reached", (long long)k->timers->limit_s);
+		snprintf(k->message, sizeof k->message, "time limit of %lld second%s reached", (long long)k->timers->limit_s,
+			 text_plural(k->timers->limit_s));
 		keeper_ending_ask(k, "time_limit", 0);
 	}
 	if (has_limit(k))

@@ -115,7 +115,7 @@ static bool run_hook(struct keeper *k, struct keeper_hook *h, struct task_start 
 	if (h->users)
 		keeper_memory_begin(k);
 	if (!keeper_wait(k, is_over, limit > 0 ? clock_boot_us() + (int64_t)limit * 1000000 : 0)) {
-		snprintf(h->error, sizeof h->error, "not finished after %d seconds", limit);
+		snprintf(h->error, sizeof h->error, "not finished after %d second%s", limit, text_plural(limit));
 		kill(-h->pid, SIGKILL);
 		keeper_wait(k, is_over, 0);
 	}

@@ -16,6 +16,7 @@
 #include "lib/crash.h"
 #include "lib/log.h"
 #include "lib/seal.h"
+#include "lib/text.h"
 #include "procmgr/keeper/keeper.h"
 #include "procmgr/launcher/launcher_parts.h"
 
@@ -56,7 +57,8 @@ static bool verify_order(const struct launcher *l, struct order *o, const struct
 	if (o->expires_at > now)
 		return true;
 	*fault = LAUNCHER_FAULT_LATE;
-	return err_set(e, "the launch request expired %lld seconds ago", (long long)(now - o->expires_at));
+	return err_set(e, "the launch request expired %lld second%s ago", (long long)(now - o->expires_at),
+		       text_plural(now - o->expires_at));
 }
 
 /* Returns false if the message of procmgrd names a file that the database does not have. */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "lib/hosts.h"
+#include "lib/text.h"
 #include "procmgr/stepmgr/substep_part.h"
 #include "procmgr/stepmgr/substep_parts.h"
 
@@ -200,8 +201,9 @@ bool substep_place_is_never(struct substep_engine *m, struct substep *s, struct 
 		return false;
 	for (int node = OWN_NODE; node < substep_nodes_count(m->nodes); node++)
 		meant += is_meant(m, spec, node);
-	err_set(e, "%d tasks with %d CPUs each do not fit on %d of the allocation's nodes", s->ntasks, spec->cpus_per_task,
-		spec->nodes > 0 && spec->nodes <= meant ? spec->nodes : meant);
+	err_set(e, "%d task%s with %d CPU%s%s %s on %d of the allocation's nodes", s->ntasks, text_plural(s->ntasks),
+		spec->cpus_per_task, text_plural(spec->cpus_per_task), s->ntasks == 1 ? "" : " each",
+		s->ntasks == 1 ? "does not fit" : "do not fit", spec->nodes > 0 && spec->nodes <= meant ? spec->nodes : meant);
 	return true;
 }
 
@@ -211,6 +213,7 @@ bool substep_place_can(struct substep_engine *m, const struct substep_spec *spec
 	for (int node = OWN_NODE; node < substep_nodes_count(m->nodes); node++)
 		meant += is_meant(m, spec, node);
 	if (spec->nodes > meant || meant == 0)
-		return err_set(e, "it needs %d nodes; %d of the allocation may serve", spec->nodes ? spec->nodes : 1, meant);
+		return err_set(e, "it needs %d node%s; %d of the allocation may serve", spec->nodes ? spec->nodes : 1,
+			       text_plural(spec->nodes ? spec->nodes : 1), meant);
 	return meant > 1 || !is_meant(m, spec, OWN_NODE) || substep_pool_can(m->pool, spec, spec->ntasks, e);
 }

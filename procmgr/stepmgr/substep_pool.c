@@ -5,6 +5,7 @@
  * - A CPU or a unit of a generic resource belongs to one sub-step at most. A sub-step with `overlap` holds no CPU.
  * - What is set aside is the user's own order. The kernel enforces only the limits of the whole step. */
 #include "procmgr/stepmgr/substep_pool.h"
+#include "lib/text.h"
 
 #include <hwloc.h>
 #include <hwloc/glibc-sched.h>
@@ -160,8 +161,8 @@ bool substep_pool_can(const struct substep_pool *pool, const struct substep_spec
 {
 	int64_t cpus = spec->overlap ? 0 : (int64_t)ntasks * spec->cpus_per_task;
 	if (cpus > pool->cpus)
-		return err_set(e, "it needs %lld CPUs (%d tasks with %d each); the allocation has %d here", (long long)cpus,
-			       ntasks, spec->cpus_per_task, pool->cpus);
+		return err_set(e, "it needs %lld CPU%s (%d task%s with %d each); the allocation has %d here", (long long)cpus,
+			       text_plural(cpus), ntasks, text_plural(ntasks), spec->cpus_per_task, pool->cpus);
 	if (pool->mem_mb > 0 && spec->mem_mb > pool->mem_mb)
 		return err_set(e, "it needs %lld MiB of memory; the allocation has %lld here", (long long)spec->mem_mb,
 			       (long long)pool->mem_mb);

@@ -12,6 +12,7 @@
 
 #include "lib/crash.h"
 #include "lib/hosts.h"
+#include "lib/text.h"
 #include "procmgr/stepmgr/substep_event.h"
 #include "procmgr/stepmgr/substep_journal.h"
 #include "procmgr/stepmgr/substep_part.h"
@@ -137,7 +138,8 @@ static bool choose_last(const struct substep_engine *m, int count, bool force, b
 	for (int node = 0; node < substep_nodes_count(m->nodes); node++)
 		there += is_there(m, node);
 	if (there < count)
-		return err_set(e, "%d nodes cannot be given back: the step has %d besides its first node", count, there);
+		return err_set(e, "%d node%s cannot be given back: the step has %d besides its first node", count,
+			       text_plural(count), there);
 	return err_set(e, "sub-steps or tasks run on the nodes of the step; wait for them, or give --force to end them");
 }
 

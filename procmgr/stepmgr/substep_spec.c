@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "lib/hosts.h"
+#include "lib/text.h"
 
 enum member_kind { MEMBER_TEXT, MEMBER_INT, MEMBER_INT64, MEMBER_BOOL, MEMBER_LIST, MEMBER_OTHER };
 
@@ -295,7 +296,7 @@ static bool check_nodes(const struct substep_spec *spec, struct err *e)
 	if (nodes == 0)
 		return true;
 	if (nodes > spec->ntasks)
-		return err_set(e, "%d tasks are too few for %d nodes", spec->ntasks, nodes);
+		return err_set(e, "%d task%s too few for %d nodes", spec->ntasks, spec->ntasks == 1 ? " is" : "s are", nodes);
 	if (substep_ranks_of_node(spec->ntasks, nodes, nodes - 1, spec->plane).count == 0)
 		return err_set(e, "%d tasks in blocks of %d leave nothing for %d nodes", spec->ntasks, spec->plane, nodes);
 	return spec->ntasks_per_node == 0 || most <= spec->ntasks_per_node ||

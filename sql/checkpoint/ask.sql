@@ -166,9 +166,9 @@ create function internal.checkpoint_expire(p_jobs bigint[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	perform internal.checkpoint_fail(c, format(case c.state
-		when 'taking' then 'the program began it and did not end it within %s seconds'
-		else 'the program did not save itself within %s seconds; "rota checkpoint --done" says that it has' end,
-		internal.setting_int('checkpoint_wait_s')))
+		when 'taking' then 'the program began it and did not end it within %s'
+		else 'the program did not save itself within %s; "rota checkpoint --done" says that it has' end,
+		internal.text_count(internal.setting_int('checkpoint_wait_s'), 'second')))
 	from checkpoint c
 	where c.job_id = any (p_jobs) and c.state in ('asked', 'taking') and c.deadline_at <= now();
 end $$;

@@ -274,7 +274,7 @@ language sql volatile set search_path = rota, pg_temp as $$
 		where e.event_id >= p_now.event_from and t.ordered_at < p_now.began_at
 		group by t.job_id order by t.job_id limit 1000) l
 	cross join lateral internal.check_row('job ' || l.job_id, 'warning',
-		format('%s: nothing is left of %s', l.state, case l.n when 1 then 'an attempt' else l.n || ' attempts' end),
+		format('%s: nothing is left of %s', l.state, internal.text_count(l.n, 'attempt')),
 		'It ended, and only the newer server has the report: it runs again where it may.') x;
 $$;
 comment on function internal.lacks_attempts(rota.incarnation) is

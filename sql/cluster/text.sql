@@ -6,6 +6,12 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function internal.user_pattern() is 'Regular expression that login names must match.';
 
+create function internal.text_count(p_count numeric, p_noun text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	select p_count || ' ' || p_noun || case when p_count = 1 then '' else 's' end
+$$;
+comment on function internal.text_count(numeric, text) is 'A number with its noun: 1 node, 2 nodes.';
+
 create function internal.text_distance(p_one text, p_two text) returns int
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
 declare

@@ -201,7 +201,7 @@ begin
 	-- Try the failed stage-out of completed elements again, which do not run again.
 	perform internal.hook_retry_one(x) from internal.staging_rows(p_job.job_id) x where v_stuck is not null and x <> p_job.job_id;
 	update growth g set closed_at = null where g.job_id = p_job.job_id; -- its nodes come again, or it ends at once
-	action := format('queued again (%s of %s steps%s)', cardinality(v_steps), p_job.steps_total,
+	action := format('queued again (%s of %s%s)', cardinality(v_steps), internal.text_count(p_job.steps_total, 'step'),
 		case when v_stuck is not null then '; its data is still staged' else '' end);
 end $$;
 comment on function internal.requeue_job(text, rota.job, boolean, boolean) is

@@ -2,7 +2,7 @@
 
 create function internal.submit_nodes(p_nodes int) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
-	select format('%s node%s asked for', p_nodes, case when p_nodes <> 1 then 's' end)
+	select internal.text_count(p_nodes, 'node') || ' asked for'
 $$;
 comment on function internal.submit_nodes(int) is 'Text for messages of refusals: "2 nodes asked for".';
 
@@ -242,11 +242,12 @@ begin
 			v_fit.nodes), null);
 	elsif v_cpus > v_fit.most_cpus then
 		perform internal.submit_refuse(p_script, p_step.line, 'cpus-per-task',
-			format('%s cpus on one node asked for, the largest node of partition "%s" has %s', v_cpus,
+			format('%s on one node asked for, the largest node of partition "%s" has %s', internal.text_count(v_cpus, 'CPU'),
 			p_partition.partition, v_fit.most_cpus), null);
 	elsif v_all_cpus > v_fit.cpus then
 		perform internal.submit_refuse(p_script, p_step.line, 'ntasks',
-			format('%s cpus asked for, partition "%s" has %s', v_all_cpus, p_partition.partition, v_fit.cpus), null);
+			format('%s asked for, partition "%s" has %s', internal.text_count(v_all_cpus, 'CPU'),
+			p_partition.partition, v_fit.cpus), null);
 	elsif v_mem > v_fit.most_mem then
 		perform internal.submit_refuse(p_script, p_step.line, 'mem',
 			format('%s MiB on one node asked for, the largest node of partition "%s" has %s', v_mem,
@@ -287,7 +288,8 @@ begin
 		where coalesce(l.total, 0) < x.value::int limit 1;
 	if found then
 		perform internal.submit_refuse(p_script, internal.submit_line(p_steps, p_step.line, 'licenses'), 'licenses',
-			format('%s of licence "%s" asked for, there are %s', v_short.n, v_short.key, v_short.total), null);
+			case v_short.total when 0 then format('there is no licence "%s"', v_short.key)
+			else format('%s of licence "%s" asked for, there are %s', v_short.n, v_short.key, v_short.total) end, null);
 	end if;
 end $$;
 comment on function internal.submit_check_licenses(text, internal.planned_step[], internal.planned_step) is

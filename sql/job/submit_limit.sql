@@ -7,12 +7,12 @@ create function internal.submit_over(p_bound internal.line_limit, p_need numeric
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return case
-		when p_bound.measure = 'running' then format('%s steps start%s, at most %s%s', p_need, p_how, p_bound.most,
-			internal.limit_whose(p_bound, ' may run at once'))
-		when internal.limit_has_period(p_bound.measure) then format('%s may come to %s %s%s, at most %s%s', p_who,
-			case when p_need < 'infinity' then ceil(p_need)::text else 'any number of' end,
-			internal.limit_noun(p_bound.measure), p_how, p_bound.most, internal.limit_whose(p_bound, ' may be used'))
-		else format('%s %s asked for%s, at most %s%s', p_need, internal.limit_noun(p_bound.measure), p_how, p_bound.most,
+		when p_bound.measure = 'running' then format('%s start%s, at most %s%s', internal.text_count(p_need, 'step'), p_how,
+			p_bound.most, internal.limit_whose(p_bound, ' may run at once'))
+		when internal.limit_has_period(p_bound.measure) then format('%s may come to %s%s, at most %s%s', p_who,
+			internal.limit_count(p_bound.measure, case when p_need < 'infinity' then ceil(p_need) end), p_how,
+			p_bound.most, internal.limit_whose(p_bound, ' may be used'))
+		else format('%s asked for%s, at most %s%s', internal.limit_count(p_bound.measure, p_need), p_how, p_bound.most,
 			internal.limit_whose(p_bound, ' may be held at once')) end;
 end $$;
 comment on function internal.submit_over(internal.line_limit, numeric, text, text) is
@@ -145,7 +145,7 @@ begin
 				and coalesce(c.user_name = v_one.user_name, true) and coalesce(c.qos = v_one.qos, true);
 		end if;
 		if v_live + p_steps > (v_one.bound).most then
-			return format('%s of at most %s live steps%s', v_live, (v_one.bound).most,
+			return format('%s of at most %s%s', v_live, internal.text_count((v_one.bound).most, 'live step'),
 				internal.limit_whose(v_one.bound, ' are there'));
 		end if;
 	end loop;

@@ -90,7 +90,8 @@ begin
 	) x
 	where x.need > 0 and (x.bound).held + x.need > (x.bound).most
 	union all
-	select internal.why_row('limit', format('%s of at most %s elements of the array run', a.running, a.max_running), null,
+	select internal.why_row('limit', format('%s of at most %s of the array run', a.running,
+		internal.text_count(a.max_running, 'element')), null,
 		null)
 	from step_array a
 	where a.job_id = p_job and a.step_id = p_request and a.running >= a.max_running
@@ -236,8 +237,8 @@ begin
 	if p_state = 'pending' and exists (select from preempt_claim) then
 		return query
 		select internal.why_row('resources',
-			format('%s CPU%s on %s node%s %s kept for it until the steps that %s',
-				n.cpus, case when n.cpus <> 1 then 's' end, n.nodes, case when n.nodes <> 1 then 's' end,
+			format('%s on %s %s kept for it until the steps that %s',
+				internal.text_count(n.cpus, 'CPU'), internal.text_count(n.nodes, 'node'),
 				case when n.cpus = 1 then 'is' else 'are' end, case when n.moves then 'move for it have ended'
 					else 'it has preempted have ended or are suspended' end), null, null)
 		from (select bool_and(c.moving <> '[]') as moves, sum((x.value ->> 'cpus')::int) as cpus,
@@ -275,8 +276,8 @@ begin
 		'since ' || to_char(case when p_step.state = 'suspended' then v_attempt.suspended_at else p_step.started_at end,
 			'YYYY-MM-DD HH24:MI:SS TZ'),
 		'on ' || array_to_string(v_attempt.nodes, ','),
-		case when p_array.size is not null then format('%s of %s elements run, %s have ended', p_array.running,
-			p_array.size, p_array.completed + p_array.failed) end,
+		case when p_array.size is not null then format('%s of %s run, %s ended', p_array.running,
+			internal.text_count(p_array.size, 'element'), p_array.completed + p_array.failed) end,
 		case when p_step.state = 'suspended' and p_step.resume_wanted then 'goes on when its CPUs are free' end,
 		p_lost,
 		case when p_step.end_wanted is not null then 'is being ended (' || p_step.end_wanted || ')' end), null, null);

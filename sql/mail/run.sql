@@ -60,7 +60,7 @@ begin
 	return case
 		when p_tries >= internal.setting_int('mail_tries') then format('given up after %s tries', p_tries)
 		when p_made < clock_timestamp() - make_interval(hours => internal.setting_int('mail_hours'))
-			then format('not sent within %s hours', internal.setting_int('mail_hours')) end;
+			then 'not sent within ' || internal.text_count(internal.setting_int('mail_hours'), 'hour') end;
 end $$;
 comment on function internal.mail_objection(int, timestamptz) is
 	'Why a mail is given up: it was tried often enough, or is too old; null: it is not.';

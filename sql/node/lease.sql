@@ -170,7 +170,7 @@ begin
 			hint = 'Only a node that did not renew its lease in time can be declared dead.';
 	elsif v_wait >= 0 then
 		raise exception 'node "%" may still be ending its steps', p_name using errcode = 'RT409',
-			hint = format('Repeat the command in %s seconds.', v_wait + 1);
+			hint = format('Repeat the command in %s.', internal.text_count(v_wait + 1, 'second'));
 	end if;
 	if not exists (select from internal.node_end_lost(array[v_node.node_id], 2147483647, true,
 		format('the node was declared dead by %s: %s', p_user, p_reason), p_user)) then

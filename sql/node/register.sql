@@ -32,7 +32,7 @@ language sql stable set search_path = live, rota, pg_temp as $$
 	select nullif(concat_ws('; ',
 		case
 			when (n.found ->> 'cpus')::int < n.cpus
-			then format('%s cpus found, %s prescribed', n.found ->> 'cpus', n.cpus) end,
+			then format('%s found, %s prescribed', internal.text_count((n.found ->> 'cpus')::int, 'CPU'), n.cpus) end,
 		case
 			when (n.found ->> 'mem_mb')::bigint < n.mem_mb
 			then format('%s MiB of memory found, %s prescribed', n.found ->> 'mem_mb', n.mem_mb) end,

@@ -117,8 +117,8 @@ declare
 	v_node int;
 begin
 	foreach v_one in array p_failed loop
-		perform internal.rolling_end(v_one, 'stopped', format('%s nodes have failed', c.failures_most)) from rolling_change c
-		where c.change_id = v_one;
+		perform internal.rolling_end(v_one, 'stopped', internal.text_count(c.failures_most, 'node') || ' failed')
+		from rolling_change c where c.change_id = v_one;
 	end loop;
 	foreach v_node in array p_next loop
 		perform internal.rolling_begin(v_node);

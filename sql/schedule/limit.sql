@@ -295,6 +295,16 @@ begin
 end $$;
 comment on function internal.limit_noun(text) is 'Noun for the unit of a limit''s measure, for messages: "CPU-minutes".';
 
+create function internal.limit_count(p_measure text, p_count numeric) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	return coalesce(p_count::text, 'any number of') || ' ' || case
+		when p_count = 1 and p_measure !~ '^gres/' then regexp_replace(internal.limit_noun(p_measure), 's$', '')
+		else internal.limit_noun(p_measure) end;
+end $$;
+comment on function internal.limit_count(text, numeric) is
+	'So much of what a limit''s measure counts, as text; null: any number.';
+
 create function internal.limit_whose(p_bound internal.line_limit, p_verb text) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
@@ -319,16 +329,18 @@ create function internal.limit_text(p_bound internal.line_limit, p_need numeric)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return case
-		when p_bound.measure = 'running' then format('%s of at most %s steps%s', p_bound.held, p_bound.most,
+		when p_bound.measure = 'running' then format('%s of at most %s%s', p_bound.held,
+			internal.text_count(p_bound.most, 'step'),
 			internal.limit_whose(p_bound, ' run'))
 		when p_bound.measure = 'time' then format('its time limit%s is longer than the %s s allowed to steps%s',
 			case when p_need < 'infinity' then ' of ' || p_need || ' s' end,
 			p_bound.most, internal.limit_whose(p_bound, ''))
-		when internal.limit_has_period(p_bound.measure) then format('%s of at most %s %s%s, and it may come to %s more',
+		when internal.limit_has_period(p_bound.measure) then format('%s of at most %s%s, and it may come to %s more',
 			case when p_bound.held < 'infinity' then round(p_bound.held)::text else 'any number' end,
-			p_bound.most, internal.limit_noun(p_bound.measure), internal.limit_whose(p_bound, ' are used or promised'),
+			internal.limit_count(p_bound.measure, p_bound.most),
+			internal.limit_whose(p_bound, ' are used or promised'),
 			case when p_need < 'infinity' then ceil(p_need)::text else 'any number' end)
-		else format('%s of at most %s %s%s', p_bound.held, p_bound.most, internal.limit_noun(p_bound.measure),
+		else format('%s of at most %s%s', p_bound.held, internal.limit_count(p_bound.measure, p_bound.most),
 			internal.limit_whose(p_bound, ' are held'))
 			|| case when p_bound.held < p_bound.most then format(', and it may need %s more', p_need) else '' end end;
 end $$;

@@ -131,7 +131,7 @@ select matches(t.admin('node', 'delete', 'n2'), '^RT409.*history.*Drain it', 'a 
 select t.right('changes under load');
 -- More than was found: the node is no longer used; less again: it is.
 select is(t.admin('node', 'change', 'n3', '{"cpus": 64}'), 'true', 'more than it has');
-select is((select state || ': ' || reason from rota.node where name = 'n3'), 'invalid: 4 cpus found, 64 prescribed', 'is not used');
+select is((select state || ': ' || reason from rota.node where name = 'n3'), 'invalid: 4 CPUs found, 64 prescribed', 'is not used');
 select is(t.admin('node', 'change', 'n3', '{"hardware_check": "false"}'), 'true', 'unless nobody looks');
 select is((select state from rota.node where name = 'n3'), 'up', 'used');
 select t.admin('node', 'change', 'n3', '{"cpus": 4, "hardware_check": "true"}') \g /dev/null

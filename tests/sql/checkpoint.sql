@@ -198,7 +198,7 @@ select is(api.checkpoint_list(t.uid('alice'), 'alice', t.request(:'v', '{"genera
 select is(t.refused(format('select api.job_restart(t.uid(%L), %L, t.request(%L))', 'bob', 'bob', :'v')), 'RT403', 'a stranger starts nothing');
 select is(t.refused(format('select api.job_restart(t.uid(%L), %L, t.request(%L, %L))', 'alice', 'alice', :'v', '{"generation": 7}')), 'RT404', 'no such checkpoint');
 select is(t.refused(format('select api.job_restart(t.uid(%L), %L, t.request(%L))', 'alice', 'alice', :'none')), 'RT422', 'a job without any');
-select is(api.job_restart(t.uid('alice'), 'alice', t.request(:'v' || '.a', '{"generation": 0}')) ->> 'action', 'queued again (1 of 1 steps)', 'the job is queued again');
+select is(api.job_restart(t.uid('alice'), 'alice', t.request(:'v' || '.a', '{"generation": 0}')) ->> 'action', 'queued again (1 of 1 step)', 'the job is queued again');
 select is(api.job_restart(t.uid('alice'), 'alice', t.request(:'v' || '.a', '{"generation": 1}')) ->> 'action', 'is queued already', 'and while it waits, another one may be chosen');
 select is(api.job_restart(t.uid('alice'), 'alice', t.request(:'v' || '.a', '{"generation": 0}')) ->> 'generation', '0', 'or none');
 select t.later(), t.start(:'v' || '.a', '{2}'), t.run(:'v' || '.a') \g /dev/null

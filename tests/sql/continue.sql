@@ -39,7 +39,7 @@ select t.submit('alice', '[{"name": "r", "array": {"indices": [[0,3,1]], "size":
 select t.pass(:'j' || '.r', '{1}', '{"position": 0}') \g /dev/null
 select t.start(:'j' || '.r', '{1}', '{"position": 1}'), t.run(:'j' || '.r[1]'), t.fail(:'j' || '.r[1]') \g /dev/null
 select api.job_cancel(0, 'root', t.request(:'j')) \g /dev/null
-select is(t.continue('alice', :j), 'queued again (1 of 1 steps)', 'an array goes on');
+select is(t.continue('alice', :j), 'queued again (1 of 1 step)', 'an array goes on');
 select is(t.states(:j), 'r:running r[0]:completed r[1]:pending', 'with the element that failed');
 select t.pass(:'j' || '.r[1]'), t.pass(:'j' || '.r', '{1}', '{"position": 2}') \g /dev/null
 select t.pass(:'j' || '.r', '{1}', '{"position": 3}') \g /dev/null

@@ -75,7 +75,7 @@ select is(t.take(), :'j' || '.a#1:epilog', 'hooks of a step run one after the ot
 select t.over(t.hook(:'j' || '.a', 'epilog')) \g /dev/null
 select is(t.take(), :'j' || '.a#2:prolog', 'the next attempt has a prolog of its own');
 select is((select restarts from api.hook_take(:term, '{}', 1, false)), 1, 'and is given that it is the second');
-select t.over(t.hook(:'j' || '.a'), null, 9, 'not finished after 1 seconds') \g /dev/null
+select t.over(t.hook(:'j' || '.a'), null, 9, 'not finished after 1 second') \g /dev/null
 select t.over(t.hook(:'j' || '.a', 'epilog')), t.later(), t.start(:'j' || '.a') \g /dev/null
 select t.over(t.hook(:'j' || '.a'), 7, null, 'ended with exit code 7') \g /dev/null
 select is((select concat_ws(' ', state, held, held_reason) from t.step(:'j' || '.a')), 'pending system the controller prolog failed too often', 'then held');

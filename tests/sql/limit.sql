@@ -33,7 +33,7 @@ select t.submit('bob', '[{"name": "a"}, {"name": "b"}]', '[]', '{"account": "acc
 select is(t.pending(), format('%1$s.a %2$s.a %2$s.b', :j, :k), 'one of alice''s on this account, any of bob''s');
 select t.start(:'j' || '.b', '{3}') \g /dev/null
 select is(t.pending(), format('%1$s.a %1$s.b', :k), 'it runs');
-select is(api.job_why(0, 'root', t.request(:'j' || '.a')) #>> '{steps,0,conditions,0,message}', '1 of at most 1 steps of "alice" run on account "acc"', 'why names the limit');
+select is(api.job_why(0, 'root', t.request(:'j' || '.a')) #>> '{steps,0,conditions,0,message}', '1 of at most 1 step of "alice" run on account "acc"', 'why names the limit');
 select is(api.job_queue(0, 'root', t.request(:'j')) #>> '{jobs,0,state}', 'starting', 'the job''s state is that of what goes on');
 select t.submit('alice', '[{"name": "a"}]', '[]', '{"account": "acc", "qos": "two"}') as l \gset
 select is(t.pending(), format('%1$s.a %1$s.b', :k), 'over both limits');

@@ -119,8 +119,8 @@ select t.boot(2, 'late'), t.look() \g /dev/null
 select is(t.node(2), 'drain could not be rebooted: did not register with another boot within 1800 s', 'late, it stays drained');
 select t.admin('resume', 'n[2-4]'), t.reboot('root', 'reboot', 'n2'), t.look(), t.take(), t.report() \g /dev/null
 select t.back(2, '{"boot_id": "third", "found": {"cpus": 2, "mem_mb": 4000, "gres": {"gpu": 2}}}'), t.look() \g /dev/null
-select is(t.is(2), 'failed 2 cpus found, 4 prescribed', 'with less than prescribed');
-select is(t.node(2), 'drain could not be rebooted: 2 cpus found, 4 prescribed', 'it does not serve');
+select is(t.is(2), 'failed 2 CPUs found, 4 prescribed', 'with less than prescribed');
+select is(t.node(2), 'drain could not be rebooted: 2 CPUs found, 4 prescribed', 'it does not serve');
 select t.back(2, '{"boot_id": "third"}'), t.admin('resume', 'n2') \g /dev/null
 
 -- What becomes of a drain of before, and of one meanwhile.

@@ -62,9 +62,9 @@ select t.submit('alice', '[{"name": "b"}]', format('[{"step": "b", "job": %s}]',
 select t.start(:'p' || '.a'), t.run(:'p' || '.a'), t.fail(:'p' || '.a'), t.later() \g /dev/null
 select t.start(:'p' || '.a'), t.run(:'p' || '.a'), t.fail(:'p' || '.a') \g /dev/null
 select is(t.states(:j), 'b:dependency_failed', 'behind a job that failed');
-select is(t.requeue('alice', :j), 'queued again (1 of 1 steps)', 'too early');
+select is(t.requeue('alice', :j), 'queued again (1 of 1 step)', 'too early');
 select is(t.states(:j), 'b:dependency_failed', 'it ends as before');
-select is(t.requeue('alice', :p) || ' ' || t.requeue('alice', :j), 'queued again (1 of 1 steps) queued again (1 of 1 steps)', 'both');
+select is(t.requeue('alice', :p) || ' ' || t.requeue('alice', :j), 'queued again (1 of 1 step) queued again (1 of 1 step)', 'both');
 select is((t.step(:'j' || '.b')).deps_waiting, 1, 'it waits');
 select t.start(:'p' || '.a'), t.run(:'p' || '.a'), t.fail(:'p' || '.a'), t.later() \g /dev/null
 select is((t.step(:'p' || '.a')).retries, 1, 'the retry is there again');
@@ -78,14 +78,14 @@ select t.pass(:'j' || '.r', '{1}', '{"position": 0}') \g /dev/null
 select t.start(:'j' || '.r', '{1}', '{"position": 1}'), t.run(:'j' || '.r[1]'), t.fail(:'j' || '.r[1]'), t.pass(:'j' || '.r', '{1}', '{"position": 3}') \g /dev/null
 select api.job_cancel(0, 'root', t.request(:'j')) \g /dev/null
 select is(t.states(:j), 'r:failed r[0]:completed r[1]:failed r[3]:completed', 'an array, given up half way');
-select is(t.requeue('alice', :j, true), 'queued again (1 of 1 steps)', 'what did not end well');
+select is(t.requeue('alice', :j, true), 'queued again (1 of 1 step)', 'what did not end well');
 select is(t.states(:j), 'r:running r[0]:completed r[1]:pending r[3]:completed', 'the element that failed');
 select is((select array[next, running, completed, failed] || skip from rota.step_array where job_id = :j), '{2,0,2,0,3}', 'and those that never ran');
 select t.right('requeue of elements');
 select t.pass(:'j' || '.r[1]'), t.pass(:'j' || '.r', '{1}', '{"position": 2}') \g /dev/null
 select t.pass(:'j' || '.r', '{1}', '{"position": 4}') \g /dev/null
 select is(t.job(:j), 'completed', 'the array completes');
-select is(t.requeue('alice', :j), 'queued again (1 of 1 steps)', 'all elements');
+select is(t.requeue('alice', :j), 'queued again (1 of 1 step)', 'all elements');
 select is((select array[next, running, completed, failed] from rota.step_array where job_id = :j), '{5,0,0,0}', 'wait again');
 select t.right('requeue of an array');
 select t.pass(:'j' || '.r[' || i || ']') from generate_series(0, 4) i \g /dev/null
@@ -105,7 +105,7 @@ select t.submit('alice', '[{"name": "b", "array": {"indices": [[0,1,1]], "size":
 select api.job_cancel(0, 'root', jsonb_build_object('jobs', array[:j::text])) \g /dev/null
 select t.start(:'k' || '.a', '{1}', jsonb_build_object('position', i)), t.run(:'k' || '.a[' || i || ']'), t.fail(:'k' || '.a[' || i || ']') from generate_series(0, 1) i \g /dev/null
 select is(t.job(:k), 'failed', 'the elements that it waits for have failed');
-select is(t.requeue('alice', :j, true), 'queued again (1 of 1 steps)', 'a correspondent array is queued again');
+select is(t.requeue('alice', :j, true), 'queued again (1 of 1 step)', 'a correspondent array is queued again');
 select is(t.job(:j), 'dependency_failed', 'and ends at once');
 select is(t.state(:'j' || '.b'), 'dependency_failed', 'since its dependency has failed');
 select t.right('requeue of a correspondent array');

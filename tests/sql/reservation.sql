@@ -277,7 +277,7 @@ select t.right('steps saved ahead of a drain');
 
 -- Why a step waits, in the leader's words.
 select t.submit('alice', '[{"name": "a", "time_limit_s": 600}]') as w \gset
-select api.schedule_plan(t.term(), jsonb_build_array(jsonb_build_object('job', :w, 'step', 0, 'reason', 'maintenance', 'message', 'needs 1 cpu, which would run into maintenance "x"')), null, null) \g /dev/null
+select api.schedule_plan(t.term(), jsonb_build_array(jsonb_build_object('job', :w, 'step', 0, 'reason', 'maintenance', 'message', 'needs 1 CPU, which would run into maintenance "x"')), null, null) \g /dev/null
 select is(api.job_why(t.uid('alice'), 'alice', t.request(:'w')) -> 'steps' -> 0 -> 'conditions' -> 0 ->> 'kind', 'maintenance', 'why');
 select is(api.job_queue(t.uid('alice'), 'alice', jsonb_build_object('jobs', jsonb_build_array(:'w'))) -> 'jobs' -> 0 ->> 'reason', 'maintenance', 'queue');
 

@@ -53,8 +53,8 @@ select is(t.refused('{"time_limit_s": 3601}', 'alice', '{"qos": "fast"}'), 'test
 select is(t.refused('{"partition": "short", "time_limit_s": null}'), 'taken', 'the partition''s own limit');
 select is(t.refused('{"partition": "short", "nodes_min": 3}'), 'test.sh:7: --nodes: 3 nodes asked for, partition "short" allows 2', 'too many nodes');
 select is(t.refused('{"nodes_min": 5}'), 'test.sh:7: --nodes: 5 nodes asked for, partition "main" has 4', 'more nodes than there are');
-select is(t.refused('{"cpus_per_task": 5}'), 'test.sh:7: --cpus-per-task: 5 cpus on one node asked for, the largest node of partition "main" has 4', 'more CPUs than a node has');
-select is(t.refused('{"cpus_per_task": 2, "ntasks": 9}'), 'test.sh:7: --ntasks: 18 cpus asked for, partition "main" has 16', 'more CPUs than there are');
+select is(t.refused('{"cpus_per_task": 5}'), 'test.sh:7: --cpus-per-task: 5 CPUs on one node asked for, the largest node of partition "main" has 4', 'more CPUs than a node has');
+select is(t.refused('{"cpus_per_task": 2, "ntasks": 9}'), 'test.sh:7: --ntasks: 18 CPUs asked for, partition "main" has 16', 'more CPUs than there are');
 select is(t.refused('{"mem_mb": 4001}'), 'test.sh:7: --mem: 4001 MiB on one node asked for, the largest node of partition "main" has 4000', 'more memory than a node has');
 select is(t.refused('{"gres": {"gpu": 3}}'), 'test.sh:7: --gres: 3 of "gpu" on one node asked for, the best node of partition "main" has 2', 'more units than a node has');
 select is(t.refused('{"gres": {"tpu": 1}}'), 'test.sh:7: --gres: 1 of "tpu" on one node asked for, the best node of partition "main" has 0', 'units that no node has');

@@ -195,7 +195,7 @@ sql() {
 	rota admin setting change checkpoint_wait_s --value=1
 	submit
 	run -1 rota checkpoint "$job" --end --wait
-	[[ $output = *"checkpoint 1 failed: the program did not save itself within 1 seconds"* ]]
+	[[ $output = *"checkpoint 1 failed: the program did not save itself within 1 second"* ]]
 	rota admin setting change checkpoint_wait_s --value=60
 	[ "$(rota show --json "$job" | jq -r .jobs[0].state)" = running ]
 	touch go

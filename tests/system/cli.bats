@@ -1008,7 +1008,7 @@ two" ]
 sleep 600')
 	eventually sh -c "rota show '$job.many[0]' | grep -q running"
 	run -0 rota why "$job.many[6]"
-	[[ $output == "$job.many[6]: pending"*"1 of at most 1 elements"* ]]
+	[[ $output == "$job.many[6]: pending"*"1 of at most 1 element"* ]]
 	run -0 rota show "$job.many[6]"
 	[[ $output == "step $job.many[6]: pending"*"Output"*".6.out"* && $output != *Started* ]]
 	run -1 rota log "$job.many[6]"

@@ -228,7 +228,7 @@ daemon_script() {
 		sleep 60
 	END
 	record 200 done
-	[[ $output == *"signal=15 cause=time_limit outcome=timeout message=time limit of 1 seconds reached"* ]]
+	[[ $output == *"signal=15 cause=time_limit outcome=timeout message=time limit of 1 second reached"* ]]
 }
 
 lines_of() { # JOB: number of lines in its output

@@ -82,7 +82,7 @@ node_is() {
 	eventually is "$short" completed
 	eventually waits_for "$long" maintenance
 	run -0 rota why "$long"
-	[[ $output == *'maintenance: needs 1 cpu on 1 node for 3600 s, which would run into maintenance "memory"'*'(new memory)'* ]]
+	[[ $output == *'maintenance: needs 1 CPU on 1 node for 3600 s, which would run into maintenance "memory"'*'(new memory)'* ]]
 	[[ $output == *"expected to start"* ]]
 	run -0 rota nodes n1
 	[[ $output == *'up '*'maintenance "memory"'* ]]

@@ -99,3 +99,21 @@ functions_with() {
 	[ "$(grep -oE '^\| `rota_[a-zN_]+`' ARCHITECTURE.md | grep -oE 'rota_[a-z_]+' | sort -u)" = "$channels" ]
 	[ -z "$missing" ] || { echo "named, and not there:$missing"; false; }
 }
+
+@test "a number and its noun agree by one helper, and a CPU is written so" {
+	cd "$ROTA_SOURCE"
+	# No file writes the ending of a plural itself: text_plural() and internal.text_count() do.
+	run grep -rnE '== 1 \? "" : "s"|!= 1 \? "s" : ""' --include=*.c bin jobmgr lib nodemgr procmgr runner credmgr
+	echo "$output"
+	[ "$(grep -vc '^lib/text.c:' <<<"$output")" = 0 ]
+	run grep -rnE "<> 1 then 's'|= 1 then '' else 's'" --include=*.sql sql
+	echo "$output"
+	[ "$(grep -vc '^sql/cluster/text.sql:' <<<"$output")" = 0 ]
+	# A number in front of the word, or a unit behind "a".
+	run grep -rnE '"[^"]*(%[a-z]+|" ?PRI[a-z0-9]+ ?"|[^a-z]a) cpus?\>[^=]' --include=*.c bin jobmgr lib nodemgr procmgr runner credmgr
+	echo "$output"
+	[ "$status" = 1 ]
+	run grep -rnE "'[^']*% ?s? cpus?\>" --include=*.sql sql
+	echo "$output"
+	[ "$status" = 1 ]
+}

@@ -103,7 +103,7 @@ runs() {
 	eventually runs "$one"
 	eventually runs "$three"
 	[ "$(state "$two")" = pending ]
-	eventually why_has "$two" "1 of at most 1 steps of \"$ALICE\" run on account \"physics\""
+	eventually why_has "$two" "1 of at most 1 step of \"$ALICE\" run on account \"physics\""
 	rota cancel "$one"
 	eventually runs "$two"
 }

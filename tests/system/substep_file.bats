@@ -191,7 +191,7 @@ ended() {
 		sort ran | tr '\n' ' '
 	END
 	[[ $output == *"4 steps had completed before"$'\n'"a b1 b2 b3 c c d "* ]]
-	[[ $output == *"6 steps had completed before"$'\n'"rota run: 1 steps had completed before"$'\n'"b1 b2 b3 c d "* ]]
+	[[ $output == *"6 steps had completed before"$'\n'"rota run: 1 step had completed before"$'\n'"b1 b2 b3 c d "* ]]
 	[ -z "$(find . -maxdepth 1 -name '.rota-*' -newer log)" ]
 }
 

@@ -71,8 +71,8 @@ setup() {
 	END
 	[[ $output == *$'exit 6\n'*$'exit 137\n'*$'exit 143\n'*$'text 0\ntext 1\ntext 2\n9000000\n'*'/nowhere/program'*$'exit 127\n'* ]]
 	[[ $output == *'it needs 4 nodes; 3 of the allocation may serve'* ]]
-	[[ $output == *'it needs 1 nodes; 0 of the allocation may serve'* ]]
-	[[ $output == *'7 tasks with 1 CPUs each do not fit on 3'* ]]
+	[[ $output == *'it needs 1 node; 0 of the allocation may serve'* ]]
+	[[ $output == *'7 tasks with 1 CPU each do not fit on 3'* ]]
 	[ -e task-0.n1 ] && [ -e task-1.n2 ] && [ -e task-2.n3 ]
 }
 

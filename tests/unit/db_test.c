@@ -273,7 +273,7 @@ static void test_silent_host(void **state)
 	again = event_new(base, silent, EV_READ, on_visit, base); /* the second round */
 	event_add(again, NULL);
 	event_base_dispatch(base);
-	assert_non_null(strstr(reason, "no answer from \"127.0.0.1\" within 1 seconds; "));
+	assert_non_null(strstr(reason, "no answer from \"127.0.0.1\" within 1 second; "));
 	assert_non_null(strstr(reason, "Connection refused"));
 	db_close(db);
 	event_free(visit);
@@ -316,7 +316,7 @@ static void test_late_host(void **state)
 	event_base_dispatch(base);
 	assert_int_equal(close(accept(silent, NULL, NULL)), 0);
 	assert_int_equal(accept(silent, NULL, NULL), -1);
-	assert_non_null(strstr(reason, "no answer from \"127.0.0.1\" within 1 seconds; "));
+	assert_non_null(strstr(reason, "no answer from \"127.0.0.1\" within 1 second; "));
 	db_close(db);
 	event_free(visit);
 	event_base_free(base);

@@ -202,7 +202,7 @@ static void test_too_slow(void **state)
 	free(receive(&id));
 	loop_until_ended(&end);
 	assert_int_equal(end, -1);
-	assert_non_null(strstr(word, "not answered for 1 seconds"));
+	assert_non_null(strstr(word, "not answered for 1 second"));
 	snprintf(line, sizeof line, "%d {\"rc\":0,\"message\":\"late\"}\n", (int)id);
 	reply(line);
 	event_base_loop(base, EVLOOP_ONCE);

@@ -85,12 +85,12 @@ static void test_messages(void **state)
 {
 	(void)state;
 	static const char *const message[] = {
-		"needs 8 cpus, 2 GB a node on 2 nodes; 1 node free; first to end: a at 1970-01-01 00:18:20; expected at "
+		"needs 8 CPUs, 2 GB a node on 2 nodes; 1 node free; first to end: a at 1970-01-01 00:18:20; expected at "
 		"1970-01-01 00:18:20 after a",
 		"enough is free, but it would delay 1.A, expected at 1970-01-01 00:18:20; expected at 1970-01-01 00:19:20 after "
 		"1.A",
-		"needs 1 cpu, gpu:3 a node on 1 node; that is more than the 2 nodes that match have",
-		"needs 1 cpu on 1 node; of 1 that matches, 0 can be used",
+		"needs 1 CPU, gpu:3 a node on 1 node; that is more than the 2 nodes that match have",
+		"needs 1 CPU on 1 node; of 1 that matches, 0 can be used",
 		"needs 1 of license \"mat\"; 0 free; first to end: a at 1970-01-01 00:18:20; expected at 1970-01-01 00:19:20 "
 		"after 1.A",
 		"license \"mat\" goes to 1.E first",
@@ -98,7 +98,7 @@ static void test_messages(void **state)
 		"starts together with 1 step that cannot start yet",
 		"needs 300 s; its deadline is at 1970-01-01 00:18:20",
 		"as many of its elements run as its %limit allows",
-		"needs 1 cpu on 1 node; no node matches what it asks for",
+		"needs 1 CPU on 1 node; no node matches what it asks for",
 	};
 	struct draw *d = draw_new("n1 aaaa m=4096 g=gpu:2\nn2 .... m=4096\nn3 .... down", "p nodes=n1,n2,n3\nq down", "mat 1",
 				  "a +100 l=mat:1",
@@ -124,9 +124,9 @@ static void test_reserved(void **state)
 	struct draw *d = draw_new("n1 aa\nn2 ..\nn3 b.\nn4 cc", NULL, NULL, "a - keep=A\nb +60\nc - keep=Z",
 				  "A nodes=n1,n3 k=2 c=2\nB on=n1,n2 n=2 k=2 c=2\nC on=n4");
 	struct schedule_result *result = schedule_run(&d->snapshot, &schedule_policy_default);
-	assert_string_equal(message_of(result, 1), "needs 4 cpus on 2 nodes; 1 node free; n1 is reserved for 1.A (--same-nodes)");
+	assert_string_equal(message_of(result, 1), "needs 4 CPUs on 2 nodes; 1 node free; n1 is reserved for 1.A (--same-nodes)");
 	assert_string_equal(message_of(result, 2),
-			    "needs 1 cpu on 1 node; 0 nodes free; n4 is reserved for step 25 of job 1 (--same-nodes)");
+			    "needs 1 CPU on 1 node; 0 nodes free; n4 is reserved for step 25 of job 1 (--same-nodes)");
 	schedule_result_free(result);
 	draw_free(d);
 }

@@ -75,7 +75,7 @@ static void test_words(void **state)
 	struct schedule_result *result = schedule_run(&d->snapshot, &schedule_policy_default);
 	assert_int_equal(result->wait_count, 1);
 	assert_string_equal(result->waits[0].message,
-			    "needs 2 cpus on 1 node for 700 s, which would run into outage 7; expected at 1970-01-01 00:31:40");
+			    "needs 2 CPUs on 1 node for 700 s, which would run into outage 7; expected at 1970-01-01 00:31:40");
 	schedule_result_free(result);
 	draw_free(d);
 }

@@ -133,7 +133,7 @@ static void refused_fit(void **state)
 		LINE(BASH "#ROTA step a --exclusive\n#ROTA step b --with=a --same-nodes=a\n", 3, "--same-nodes",
 		     "starts together with others on its nodes (--same-nodes=a); --exclusive keeps others off", NULL),
 		LINE(BASH "#ROTA -p large\n#ROTA -C nosuch\n", 3, "-C",
-		     "\"nosuch\" is met by 0 nodes of partition \"large\", but 1 are requested", NULL),
+		     "\"nosuch\" is met by 0 nodes of partition \"large\", but 1 is requested", NULL),
 		LINE(BASH "#ROTA -p large -C fast&!old -N 11\n", 2, "-C", "is met by 10 nodes", NULL),
 		LINE(BASH "#ROTA -p large -C (old|none)&fast -N 6\n", 2, "-C", "is met by 5 nodes", NULL),
 		LINE(BASH "#ROTA step a --array=0-12 --with=b\n#ROTA step b\n", 2, "--with", "more than the 12 CPUs", NULL),

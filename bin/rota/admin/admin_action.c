@@ -22,6 +22,7 @@
 #include "bin/rota/admin/upkeep_admin.h"
 #include "bin/rota/call/call.h"
 #include "lib/db.h"
+#include "lib/text.h"
 
 static void operands_most(const struct verb *verb, const struct admin_line *line, int most)
 {
@@ -45,7 +46,7 @@ static int db_upgrade(const struct admin_line *line, const char *conninfo)
 		printf("nothing to do: the database is at %04d\n", report.version);
 	else
 		printf("%d migration%s applied, %d file%s of functions and views installed; the database is at %04d\n",
-		       report.migrations, report.migrations == 1 ? "" : "s", report.files, report.files == 1 ? "" : "s",
+		       report.migrations, text_plural(report.migrations), report.files, text_plural(report.files),
 		       report.version);
 	return EXIT_OK;
 }

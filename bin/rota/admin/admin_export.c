@@ -23,6 +23,7 @@
 #include "bin/rota/print/table.h"
 #include "bin/rota/line/verb.h"
 #include "lib/err.h"
+#include "lib/text.h"
 
 /* An export: the tables to copy, and the new folder for their files. */
 struct export
@@ -160,8 +161,9 @@ static void manifest_print(const json_t *manifest, bool json)
 		rows += json_integer_value(json_object_get(file, "rows"));
 		bytes += json_integer_value(json_object_get(file, "bytes"));
 	}
-	printf("%s: %lld rows in %zu files, %lld bytes\n", format_text(manifest, "export"), rows,
-	       json_array_size(json_object_get(manifest, "files")), bytes);
+	printf("%s: %lld row%s in %zu file%s, %lld byte%s\n", format_text(manifest, "export"), rows, text_plural(rows),
+	       json_array_size(json_object_get(manifest, "files")),
+	       text_plural((int64_t)json_array_size(json_object_get(manifest, "files"))), bytes, text_plural(bytes));
 }
 
 /* Warn about jobs that are missing in an export, because their range has left the database. */

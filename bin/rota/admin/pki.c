@@ -21,6 +21,7 @@
 #include "bin/rota/admin/certificate.h"
 #include "bin/rota/call/call.h"
 #include "bin/rota/line/verb.h"
+#include "lib/text.h"
 
 enum { AUTHORITY_DAYS = 3650, CERTIFICATE_DAYS = 397, SOON_DAYS = 30 };
 
@@ -230,8 +231,8 @@ static void rows_print(const struct pki_line *line, json_t *rows)
 		int days = (int)json_integer_value(json_object_get(row, "days_left"));
 		const char *name = json_string_value(json_object_get(row, "name"));
 		const char *names = json_string_value(json_object_get(row, "names"));
-		printf("%s%s%s: %s %d days%s\n", name, *names ? " for " : "", names, days < 0 ? "expired since" : "valid for",
-		       days < 0 ? -days : days, days < SOON_DAYS ? "; renew it" : "");
+		printf("%s%s%s: %s %d day%s%s\n", name, *names ? " for " : "", names, days < 0 ? "expired since" : "valid for",
+		       days < 0 ? -days : days, text_plural(days < 0 ? -days : days), days < SOON_DAYS ? "; renew it" : "");
 	}
 }
 

@@ -288,7 +288,7 @@ static bool schema_upgrade(const struct instance *in, struct err *e)
 	free(conninfo);
 	if (ok && report.migrations)
 		instance_say(in, "database: %d migration%s applied, now at %04d", report.migrations,
-			     report.migrations == 1 ? "" : "s", report.version);
+			     text_plural(report.migrations), report.version);
 	else if (ok && report.files)
 		instance_say(in, "database: functions and views renewed");
 	return ok;

@@ -14,6 +14,7 @@
 #include "bin/rota/instance/up.h"
 #include "lib/clock.h"
 #include "lib/mail.h"
+#include "lib/text.h"
 
 enum {
 	READY_SECONDS = 30,
@@ -298,7 +299,8 @@ static bool nodes_await(const struct instance *in, json_t *seen, struct err *e)
 			return false;
 		left = nodes_missing(nodes, missing, sizeof(missing));
 		if (left > 0 && clock_ms() - said >= PROGRESS_MS) {
-			instance_say(in, "%zu of %zu nodes serve", json_array_size(nodes) - left, json_array_size(nodes));
+			instance_say(in, "%zu of %zu node%s serve", json_array_size(nodes) - left, json_array_size(nodes),
+				     text_plural((int64_t)json_array_size(nodes)));
 			said = clock_ms();
 		}
 		json_decref(nodes);

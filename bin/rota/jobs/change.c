@@ -7,6 +7,7 @@
 #include "bin/rota/jobs/selection.h"
 #include "bin/rota/line/words.h"
 #include "bin/rota/print/format.h"
+#include "lib/text.h"
 
 enum { CHANGE_MOST_LINES = 24 };
 
@@ -21,7 +22,8 @@ static void change_print_counts(FILE *out, const char *before, const json_t *cou
 	const json_t *number;
 
 	json_object_foreach ((json_t *)counts, action, number)
-		fprintf(out, "%s%lld steps: %s\n", before, (long long)json_integer_value(number), action);
+		fprintf(out, "%s%lld step%s: %s\n", before, (long long)json_integer_value(number),
+			text_plural(json_integer_value(number)), action);
 }
 
 /* Print the outcome of each step; for many steps, print how many had each outcome. Failures go to standard error, even with

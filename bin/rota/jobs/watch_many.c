@@ -15,6 +15,7 @@
 #include "bin/rota/line/verb.h"
 #include "bin/rota/jobs/wait.h"
 #include "lib/err.h"
+#include "lib/text.h"
 
 enum { WATCH_LEAST = 1000, WATCH_MOST = 10000, DATE = sizeof("2000-01-01 ") - 1 };
 
@@ -83,7 +84,7 @@ static void table_draw(const json_t *jobs)
 	table_print(table, out, false);
 	table_free(table);
 	if (shown < count)
-		fprintf(out, "... and %zu more jobs\n", count - shown);
+		fprintf(out, "... and %zu more job%s\n", count - shown, text_plural((int64_t)(count - shown)));
 	if (fclose(out))
 		die("out of memory");
 	picture_text(text);

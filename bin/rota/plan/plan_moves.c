@@ -16,6 +16,7 @@
 #include "jobmgr/schedule/schedule_arena.h"
 #include "jobmgr/schedule/schedule_change.h"
 #include "jobmgr/schedule/schedule_moves.h"
+#include "lib/text.h"
 
 /* What the printing of moves needs. */
 struct moves_view {
@@ -107,9 +108,10 @@ static void move_print(struct moves_view *v, const struct schedule_move *move)
 						 label, "cpus", move->cpus, "sooner_s", move->gain_s, "gain_cpu_s", move->gain,
 						 "cost_cpu_s", move->cost, "steps", steps));
 	if (!v->json) {
-		printf("%s%s %s %s: %d CPUs * %.0f s = %.0f CPU s gained, %.1f CPU s lost\n",
+		printf("%s%s %s %s: %d CPU%s * %.0f s = %.0f CPU s gained, %.1f CPU s lost\n",
 		       json_array_size(v->list) > 1 ? "\n" : "", label, is_room ? "starts now instead of in" : "is off for",
-		       format_duration(move->gain_s).s, move->cpus, move->gain_s, move->gain, move->cost);
+		       format_duration(move->gain_s).s, move->cpus, text_plural(move->cpus), move->gain_s, move->gain,
+		       move->cost);
 		table_print(table, stdout, false);
 	}
 	json_decref(steps);
@@ -141,7 +143,7 @@ int plan_moves_print(struct plan_snapshot *snapshot, const json_t *answer, const
 		puts("");
 		json_decref(object);
 	} else if (moves.count == 0) {
-		printf("no move gains more than it costs; %zu running steps can be moved\n", count);
+		printf("no move gains more than it costs; %zu running step%s can be moved\n", count, text_plural((int64_t)count));
 	}
 	schedule_result_free(result);
 	json_decref(view.list);

@@ -19,6 +19,7 @@
 #include "bin/rota/print/peers.h"
 #include "bin/rota/print/table.h"
 #include "lib/err.h"
+#include "lib/text.h"
 
 enum { BAR = 20, DEEPEST = 8, LEAST_NAME = 26, LEAST_STATE = 10, TIME = 8, LEAST_DETAIL = 16 };
 
@@ -380,7 +381,7 @@ void picture_draw(const json_t *job)
 		if (s.list[i].shown)
 			step_draw(screen, &s, &s.list[i]);
 	if (hidden) {
-		snprintf(rest, sizeof(rest), "  ... and %zu more steps", hidden);
+		snprintf(rest, sizeof(rest), "  ... and %zu more step%s", hidden, text_plural((int64_t)hidden));
 		line_end(screen, rest);
 	}
 	picture_show(screen, &text, &size);

@@ -13,6 +13,7 @@
 #include "bin/rota/print/show_line.h"
 #include "bin/rota/print/table.h"
 #include "lib/err.h"
+#include "lib/text.h"
 
 /* Print the command line of the submission, cut to the width of the screen unless `wide` is true. */
 static void command_print(const char *line, bool wide)
@@ -112,9 +113,10 @@ static void job_print(const json_t *job, bool wide)
 	char *words = outcome_words(job);
 	char progress[96];
 
-	snprintf(progress, sizeof(progress), "%lld of %lld steps done",
+	snprintf(progress, sizeof(progress), "%lld of %lld step%s done",
 		 (long long)json_integer_value(json_object_get(job, "steps_done")),
-		 (long long)json_integer_value(json_object_get(job, "steps_total")));
+		 (long long)json_integer_value(json_object_get(job, "steps_total")),
+		 text_plural(json_integer_value(json_object_get(job, "steps_total"))));
 	printf("job %lld: %s, %s\n", (long long)json_integer_value(json_object_get(job, "job_id")), words, progress);
 	free(words);
 	show_line_print("Name", format_text(job, "name"));

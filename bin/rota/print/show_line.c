@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bin/rota/print/format.h"
+#include "lib/text.h"
 
 void show_line_print(const char *name, const char *value)
 {
@@ -45,8 +46,8 @@ void show_line_size(const json_t *step, const char *memory_key)
 	bool memory = json_integer_value(json_object_get(step, memory_key)) > 0; /* 0: all memory of the node */
 	char text[128];
 
-	snprintf(text, sizeof(text), "%lld CPU%s, %s%s%lld task%s", cpus, cpus == 1 ? "" : "s",
+	snprintf(text, sizeof(text), "%lld CPU%s, %s%s%lld task%s", cpus, text_plural(cpus),
 		 memory ? format_size_mb(json_object_get(step, memory_key)).s : "", memory ? " memory, " : "", tasks,
-		 tasks == 1 ? "" : "s");
+		 text_plural(tasks));
 	show_line_print("Size", text);
 }

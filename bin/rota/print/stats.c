@@ -10,6 +10,7 @@
 #include "bin/rota/print/table.h"
 #include "bin/rota/line/verb.h"
 #include "lib/err.h"
+#include "lib/text.h"
 
 struct word stats_number(const json_t *object, const char *key, int digits)
 {
@@ -148,9 +149,10 @@ static void stats_print_step(const json_t *step, bool wide)
 	}
 	if (format_text(step, "message")[0])
 		line("Message", format_text(step, "message"));
-	snprintf(text, sizeof(text), "%s, of %s CPUs for %s",
+	snprintf(text, sizeof(text), "%s, of %s CPU%s for %s",
 		 format_duration(json_is_number(cpu) ? json_number_value(cpu) : -1).s,
-		 format_count(json_object_get(step, "cpus")).s, format_ran(step).s);
+		 format_count(json_object_get(step, "cpus")).s, text_plural(json_integer_value(json_object_get(step, "cpus"))),
+		 format_ran(step).s);
 	line("CPU time", text);
 	snprintf(text, sizeof(text), "%s, of %s; without pages of files", format_size_mb(json_object_get(step, "peak_mb")).s,
 		 json_integer_value(json_object_get(step, "mem_mb")) > 0 ? format_size_mb(json_object_get(step, "mem_mb")).s

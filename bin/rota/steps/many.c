@@ -17,6 +17,7 @@
 #include "bin/rota/steps/session.h"
 #include "bin/rota/steps/sink.h"
 #include "lib/clock.h"
+#include "lib/text.h"
 
 enum { TWICE_WITHIN_MS = 1000, DRAW_MS = 250 };
 
@@ -191,7 +192,7 @@ static void take_signal(struct many *m, int number)
 
 	progress_clear(&m->progress);
 	if (number != SIGINT || again) {
-		fprintf(stderr, "rota run: cancelling %ld sub-steps\n", p->running);
+		fprintf(stderr, "rota run: cancelling %ld sub-step%s\n", p->running, text_plural(p->running));
 		m->stop = number;
 		cancel_all(m);
 		return;
@@ -235,9 +236,10 @@ static void print_summary(struct many *m)
 	const struct progress *p = &m->progress;
 
 	if (p->earlier)
-		fprintf(stderr, "rota run: %ld %ss had completed before\n", p->earlier, m->kind->noun);
+		fprintf(stderr, "rota run: %ld %s%s had completed before\n", p->earlier, m->kind->noun, text_plural(p->earlier));
 	if (p->failed)
-		fprintf(stderr, "rota run: %ld of %ld %ss failed\n", p->failed, p->ended + p->earlier, m->kind->noun);
+		fprintf(stderr, "rota run: %ld of %ld %s%s failed\n", p->failed, p->ended + p->earlier, m->kind->noun,
+			text_plural(p->ended + p->earlier));
 	failures_print(&m->failures);
 }
 

@@ -5,6 +5,7 @@
  * - Each task has one program. A task of several lines runs the first one.
  * - A program with %t or %o becomes one program for each task, because its words differ. */
 #include "bin/rota/steps/programs.h"
+#include "lib/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,7 +225,8 @@ bool programs_parse(const char *text, const char *name, int ntasks, struct progr
 	if (good && p->ntasks > TASKS_MOST)
 		good = err_set(e, "%s: there are at most %d tasks", name, TASKS_MOST);
 	if (good && highest >= p->ntasks)
-		good = err_set(e, "%s names task %d, but there are %d tasks", name, highest, p->ntasks);
+		good = err_set(e, "%s names task %d, but there %s %d task%s", name, highest, p->ntasks == 1 ? "is" : "are",
+			       p->ntasks, text_plural(p->ntasks));
 	good = good && programs_complete(p, owner, others, name, e);
 	for (int number = 1; good && number <= count; number++)
 		if (lines[number].ranks)

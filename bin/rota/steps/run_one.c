@@ -22,6 +22,7 @@
 #include "bin/rota/steps/sink.h"
 #include "bin/rota/steps/tty.h"
 #include "lib/clock.h"
+#include "lib/text.h"
 
 enum {
 	SAY_WAITING_AFTER_MS = 1000,
@@ -151,8 +152,8 @@ static void one_ended(void *data, const struct rota_end *end)
 		fprintf(stderr, "rota %s: %s: could not start the program; check its path and that it is executable\n", one->verb,
 			session_label(end->substep));
 	else if (end->tasks_failed && one->tasks > 1)
-		fprintf(stderr, "rota %s: %s: %s, %d of %d tasks\n", one->verb, session_label(end->substep), session_words(end),
-			end->tasks_failed, one->tasks);
+		fprintf(stderr, "rota %s: %s: %s, %d of %d task%s\n", one->verb, session_label(end->substep), session_words(end),
+			end->tasks_failed, one->tasks, text_plural(one->tasks));
 	else if (strcmp(end->state, "completed") != 0)
 		fprintf(stderr, "rota %s: %s: %s\n", one->verb, session_label(end->substep), session_words(end));
 }

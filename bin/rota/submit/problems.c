@@ -2,6 +2,7 @@
  *
  * Called by: `rota check`; `rota run --file`. */
 #include "bin/rota/submit/problems.h"
+#include "lib/text.h"
 
 #include <stdio.h>
 
@@ -21,5 +22,5 @@ void problems_print(const char *verb, const char *file, const struct translate_p
 	for (int i = 0; i < problems->count; i++)
 		problem_print(verb, file, &problems->list[i]);
 	if (problems->more > 0)
-		fprintf(stderr, "%s: and %d more problems\n", file, problems->more);
+		fprintf(stderr, "%s: and %d more problem%s\n", file, problems->more, text_plural(problems->more));
 }

@@ -24,6 +24,7 @@
 #include "jobmgr/translate/option.h"
 #include "jobmgr/translate/translate.h"
 #include "lib/err.h"
+#include "lib/text.h"
 
 enum { CHECK_BBF = 258 };
 
@@ -222,7 +223,7 @@ static void tables_print(const json_t *plan, const json_t *names)
 	const json_t *steps = json_object_get(plan, "steps"), *edges = json_object_get(plan, "edges");
 	size_t step_count = json_array_size(steps), edge_count = json_array_size(edges);
 	printf("job %s: %zu step%s, %zu edge%s%s\n\n", format_text(json_object_get(plan, "job"), "name"), step_count,
-	       step_count == 1 ? "" : "s", edge_count, edge_count == 1 ? "" : "s",
+	       text_plural((int64_t)step_count), edge_count, text_plural((int64_t)edge_count),
 	       json_is_true(json_object_get(json_object_get(plan, "job"), "sequence")) ? ", one after the other" : "");
 	steps_print(steps);
 	if (edge_count > 0) {

@@ -15,6 +15,7 @@
 #include "jobmgr/translate/option.h"
 #include "lib/credential.h"
 #include "lib/err.h"
+#include "lib/text.h"
 
 enum { CRED_REFRESH_URL = 256, CRED_COMMAND, CRED_EXPIRES, CRED_ALL, CRED_TO, CRED_UNTIL, CRED_REVOKE };
 
@@ -227,8 +228,8 @@ static void forecast_sum_print(const json_t *forecast)
 		printf("No step needs a credential for longer than it lives or can be renewed.\n");
 		return;
 	}
-	printf("\n%zu %s may need a credential for longer than it lives or can be renewed, the first from %s on.\n", count,
-	       count == 1 ? "step" : "steps", format_time(json_object_get(json_array_get(forecast, 0), "lives_until")).s);
+	printf("\n%zu step%s may need a credential for longer than it lives or can be renewed, the first from %s on.\n", count,
+	       text_plural((int64_t)count), format_time(json_object_get(json_array_get(forecast, 0), "lives_until")).s);
 	printf("Add it anew before: rota cred add NAME. Steps that start later are held until then.\n");
 }
 

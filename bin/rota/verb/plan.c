@@ -23,6 +23,7 @@
 #include "jobmgr/schedule/schedule.h"
 #include "jobmgr/translate/option.h"
 #include "jobmgr/translate/translate.h"
+#include "lib/text.h"
 
 enum { PLAN_SUBMIT = 256, PLAN_DRAIN, PLAN_ADD_NODES, PLAN_SET, PLAN_AT, PLAN_MOVES, CHANGES_MOST = 64 };
 
@@ -113,7 +114,8 @@ static int change_apply(struct plan_snapshot *snapshot, int id, const char *valu
 		free(partition);
 		json_decref(plan);
 		if (waiting > 0 && waiting < SIZE_MAX)
-			fprintf(stderr, "rota: %zu steps of %s wait for others of it, and are not planned\n", waiting, value);
+			fprintf(stderr, "rota: %zu step%s of %s wait%s for others of it, and %s not planned\n", waiting,
+				text_plural((int64_t)waiting), value, waiting == 1 ? "s" : "", waiting == 1 ? "is" : "are");
 		good = waiting < SIZE_MAX;
 	} else if (id == PLAN_DRAIN) {
 		good = plan_change_drain(snapshot, value, &e);

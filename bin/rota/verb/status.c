@@ -12,6 +12,7 @@
 #include "bin/rota/print/table.h"
 #include "bin/rota/line/verb.h"
 #include "lib/certificate.h"
+#include "lib/text.h"
 
 const struct verb_option status_options[] = {
 	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
@@ -120,7 +121,7 @@ static void certificate_print(const json_t *process)
 	if (days < 0)
 		printf("has expired; clients refuse it\n");
 	else
-		printf("is valid for %d days%s\n", days, days < CERTIFICATE_WARN_DAYS ? "; renew it" : "");
+		printf("is valid for %d day%s%s\n", days, text_plural(days), days < CERTIFICATE_WARN_DAYS ? "; renew it" : "");
 }
 
 static void status_print(const json_t *answer, bool wide)

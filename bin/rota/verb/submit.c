@@ -23,6 +23,7 @@
 #include "bin/rota/jobs/wait.h"
 #include "jobmgr/translate/option.h"
 #include "lib/err.h"
+#include "lib/text.h"
 
 enum {
 	SUBMIT_PARSABLE = 256,
@@ -232,7 +233,7 @@ static void print_one(const struct submit_line *line, const json_t *job, const c
 	if (line->parsable)
 		printf("%lld\n", id);
 	else
-		printf("job %lld (%lld step%s)%s%s%s\n", id, steps, steps == 1 ? "" : "s", line->each ? ": " : "",
+		printf("job %lld (%lld step%s)%s%s%s\n", id, steps, text_plural(steps), line->each ? ": " : "",
 		       line->each ? script : "",
 		       json_is_true(json_object_get(job, "known")) ? ", submitted before with this key" : "");
 }

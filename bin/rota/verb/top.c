@@ -17,6 +17,7 @@
 #include "bin/rota/steps/usage.h"
 #include "bin/rota/line/verb.h"
 #include "bin/rota/line/words.h"
+#include "lib/text.h"
 
 enum { TOP_ONCE = 256, TOP_ME, TOP_SUBSTEPS, LACKING_REST = 400, LACKING_MOST = 6 };
 
@@ -167,8 +168,10 @@ static void screen_draw(const json_t *answer, bool wide)
 	if (!taken)
 		fputs(SCREEN_TAKE, stdout);
 	taken = 1;
-	printf("\033[H%s: %lld steps run\033[K\n", format_moment(time(NULL)).s,
-	       (long long)json_integer_value(json_object_get(answer, "total")));
+	printf("\033[H%s: %lld step%s run%s\033[K\n", format_moment(time(NULL)).s,
+	       (long long)json_integer_value(json_object_get(answer, "total")),
+	       text_plural(json_integer_value(json_object_get(answer, "total"))),
+	       json_integer_value(json_object_get(answer, "total")) == 1 ? "s" : "");
 	for (rest = text; (line = strsep(&rest, "\n")) && *line && drawn < lines - 1; drawn++)
 		printf("%s\033[K\n", line);
 	fputs("\033[J", stdout);

@@ -17,6 +17,11 @@ function two(n) {
 	return String(n).padStart(2, "0");
 }
 
+// A number with its noun: 1 CPU, 2 CPUs.
+function counted(number, noun) {
+	return number + " " + noun + (number === 1 ? "" : "s");
+}
+
 // A number in the unit of its column, for people.
 function words(value, unit) {
 	if (value === null || value === undefined) return "–";
@@ -283,7 +288,7 @@ function drawGantt() {
 			lanes[row] = end(h);
 			const long = Math.max(1.5, x(end(h)) - x(from)), at = Math.min(x(from), left + width - long), part = fit(name, long - 10), shown = part === name || long > 40 ? part : "";
 			const box = add(svg, "rect", {class: state, x: at, y: from_y + row * lane, height: lane - 3, rx: 2, width: long, "data-step": name, "data-attempt": h.attempt});
-			add(box, "title", {}, name + ", attempt " + h.attempt + ", " + h.cpus + " CPUs, " + words((end(h) - from) / 1000, "s") + ": " + state + preemption(h));
+			add(box, "title", {}, name + ", attempt " + h.attempt + ", " + counted(h.cpus, "CPU") + ", " + words((end(h) - from) / 1000, "s") + ": " + state + preemption(h));
 			if (shown) add(svg, "text", {class: "within", x: at + 5, y: from_y + row * lane + 12, style: inkOn(state)}, shown);
 			for (const c of (data.checkpoints || []).filter(c => c.step_id === h.step_id && c.attempt === h.attempt && c.node === node)) {
 				const mark = add(svg, "line", {class: "checkpoint", x1: x(Date.parse(c.complete_at)), x2: x(Date.parse(c.complete_at)), y1: from_y + row * lane, y2: from_y + row * lane + lane - 3, "data-generation": c.generation});
