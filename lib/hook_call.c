@@ -7,7 +7,6 @@
  * - `done` is called by the event loop alone. A call that fails has its timer set to now.
  * - A request stays in the output of the connection after its call has timed out. So a runnerd that reads nothing gets no more. */
 #include "lib/hook_call.h"
-#include "lib/text.h"
 
 #include <errno.h>
 #include <event2/buffer.h>
@@ -19,6 +18,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "lib/text.h"
 
 enum {
 	IDLE_SECONDS = 60,

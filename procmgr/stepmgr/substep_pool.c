@@ -5,13 +5,14 @@
  * - A CPU or a unit of a generic resource belongs to one sub-step at most. A sub-step with `overlap` holds no CPU.
  * - What is set aside is the user's own order. The kernel enforces only the limits of the whole step. */
 #include "procmgr/stepmgr/substep_pool.h"
-#include "lib/text.h"
 
 #include <hwloc.h>
 #include <hwloc/glibc-sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lib/text.h"
 
 /* One unit of a generic resource, such as gpu 3. */
 struct unit {

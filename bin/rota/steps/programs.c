@@ -5,11 +5,12 @@
  * - Each task has one program. A task of several lines runs the first one.
  * - A program with %t or %o becomes one program for each task, because its words differ. */
 #include "bin/rota/steps/programs.h"
-#include "lib/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lib/text.h"
 
 enum { TASKS_MOST = 65536, WORDS_MOST = 1000 };
 

@@ -2,9 +2,10 @@
  *
  * Called by: `rota check`; `rota run --file`. */
 #include "bin/rota/submit/problems.h"
-#include "lib/text.h"
 
 #include <stdio.h>
+
+#include "lib/text.h"
 
 static void problem_print(const char *verb, const char *file, const struct translate_problem *problem)
 {
