@@ -175,6 +175,8 @@ struct translate_shell {
 };
 /* Close all open quotes and parentheses after a directive was read. */
 void translate_shell_reset(struct translate_shell *s);
+/* Does the next line of the script begin in a quoted text? */
+bool translate_shell_is_quoted(const struct translate_shell *s);
 /* Read a line of `size` bytes, which is followed by `text`. Returns the text after the here-documents that the line begins, and
  * adds the number of their lines to *number. */
 const char *translate_shell_read(struct translate_shell *s, const char *line, size_t size, const char *text, const char *end,

@@ -5,11 +5,11 @@
  *   #ROTA stage-in, stage-out    transfers data (translate_transfer.c): before the first step for all steps, else for its step
  *   #ROTA OPTION...              before the first step, or anywhere in a script without steps
  *   #SBATCH, #PBS OPTION...      before the first line that is neither empty nor a comment, and before the first step; elsewhere
- *   they
- *                                are comments, as they are for Slurm and PBS
+ *                                they are comments, as for Slurm and PBS, and users are warned
  * In a here-document of a shell script, no line is a directive.
  * Invariants:
  * - After this stage there is at least one step. Lines are numbered from 1. */
+#include <stdio.h>
 #include <string.h>
 
 #include "jobmgr/translate/option_text.h"
@@ -19,7 +19,7 @@
 struct reader {
 	struct translation *t;
 	int line;
-	bool commands; /* a line that is neither empty nor a comment was seen */
+	int command;   /* the first line that is neither empty nor a comment; 0: none was seen */
 	bool too_many; /* the script has too many steps, which was reported */
 	struct translate_shell shell;
 };
@@ -95,10 +95,32 @@ static void read_rota_line(struct reader *r, const char *text, size_t size)
 	translate_words_free(&words);
 }
 
+/* Warn of a #SBATCH or #PBS line that is a comment because of where it stands, unless it is in a quoted text of the script. */
+static void read_late_line(struct reader *r, const char *text, size_t size, const char *word)
+{
+	char what[40], why[160];
+	size_t at = 0;
+	while (at < size && (text[at] == ' ' || text[at] == '\t'))
+		at++;
+	if (at == size || text[at] != '-' || translate_shell_is_quoted(&r->shell))
+		return;
+	if (r->t->has_steps)
+		snprintf(why, sizeof why, ": it is below the first step (line %d); write it above, or on a #ROTA step line",
+			 r->t->steps[0].line);
+	else
+		snprintf(why, sizeof why, ": it is below the first command (line %d); move it up", r->command);
+	snprintf(what, sizeof what, "this %s line is ignored", word);
+	translate_warn(r->t, r->line, "", what, why);
+}
+
 static void read_foreign_line(struct reader *r, const char *text, size_t size, enum option_spelling spelling)
 {
 	struct translate_words words;
 	struct err e;
+	if (r->command || r->t->has_steps) {
+		read_late_line(r, text, size, spelling == OPTION_PBS ? "#PBS" : "#SBATCH");
+		return;
+	}
 	if (translate_words(text, size, &words, &e))
 		translate_set_read(r->t, spelling == OPTION_PBS ? &r->t->pbs : &r->t->slurm, spelling, words.list, words.count,
 				   r->line, false);
@@ -112,15 +134,14 @@ static void read_line(struct reader *r, const char *text, size_t size)
 	size_t left = 0;
 	const char *rest;
 	if (size == 0 || text[0] != '#') {
-		for (size_t i = 0; !r->commands && i < size && text[i] != '#'; i++)
-			r->commands = text[i] != ' ' && text[i] != '\t' && text[i] != '\r';
+		for (size_t i = 0; !r->command && i < size && text[i] != '#'; i++)
+			if (text[i] != ' ' && text[i] != '\t' && text[i] != '\r')
+				r->command = r->line;
 		return;
 	}
 	if ((rest = read_after_word(text, size, "#ROTA", &left))) {
 		translate_shell_reset(&r->shell);
 		read_rota_line(r, rest, left);
-	} else if (r->commands || r->t->has_steps) {
-		return;
 	} else if ((rest = read_after_word(text, size, "#SBATCH", &left))) {
 		read_foreign_line(r, rest, left, OPTION_SLURM);
 	} else if ((rest = read_after_word(text, size, "#PBS", &left))) {

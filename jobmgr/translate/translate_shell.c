@@ -50,6 +50,11 @@ void translate_shell_reset(struct translate_shell *s)
 	s->depth = s->count = 0;
 }
 
+bool translate_shell_is_quoted(const struct translate_shell *s)
+{
+	return shell_top(s) == SINGLE || shell_top(s) == DOUBLE;
+}
+
 /* Read the word after "<<", which is the line that ends the here-document. Returns the text after the word. */
 static const char *shell_take_word(struct translate_shell *s, const char *c, const char *end)
 {

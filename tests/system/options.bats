@@ -134,6 +134,14 @@ post() {
 	run -0 --separate-stderr rota check run.sh
 	[[ $stderr == *"warning: run.sh:2: --hint"* ]]
 	run -1 rota check --strict run.sh
+	# A line below the first command is a comment, but not without a word.
+	script true '#SBATCH -n 2' 'cat >/dev/null <<END' '#SBATCH -c 2' END
+	for verb in submit check; do
+		run -0 --separate-stderr rota $verb run.sh
+		[ "$(grep warning <<<"$stderr")" = 'rota: warning: run.sh:3: this #SBATCH line is ignored: it is below the first command (line 2); move it up' ]
+		run -1 rota $verb --strict run.sh
+		[[ $output == *"run.sh:3: this #SBATCH line is ignored"* ]]
+	done
 	script true
 	run -0 --separate-stderr rota submit -s --each run.sh run.sh
 	[ "$(grep -c warning <<<"$stderr")" = 1 ]

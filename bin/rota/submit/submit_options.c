@@ -175,10 +175,11 @@ void submit_options_warn(const json_t *warnings)
 		const json_t *file = json_object_get(warning, "file"), *line = json_object_get(warning, "line");
 		const char *option = json_string_value(json_object_get(warning, "option"));
 		const char *message = json_string_value(json_object_get(warning, "message"));
+		const char *colon = option && *option ? ": " : "";
 		char *text = json_integer_value(line) > 0 && json_is_string(file)
-				     ? xasprintf("%s:%lld: %s: %s", json_string_value(file), (long long)json_integer_value(line),
-						 option, message)
-				     : xasprintf("%s: %s", option, message);
+				     ? xasprintf("%s:%lld: %s%s%s", json_string_value(file),
+						 (long long)json_integer_value(line), option, colon, message)
+				     : xasprintf("%s%s%s", option, colon, message);
 
 		said = said ? said : json_object();
 		if (!json_object_get(said, text))
