@@ -14,6 +14,7 @@
 
 #include "jobmgr/gate/gate_answer.h"
 #include "lib/log.h"
+#include "lib/unreachable.h"
 
 enum { CALL_TIMEOUT = 60, CALL_RETRIES = 3, ANSWER_LARGEST = 64 << 20 };
 
@@ -164,10 +165,12 @@ static void call_explain(const struct gate_call *c, struct err *e)
 		gate_call_explain_rights(c, e);
 	if (strncmp(e->code, "08", 2) != 0 || e->hint[0])
 		return;
+	struct err before = *e;
+	snprintf(e->message, sizeof e->message, UNREACHABLE ": %.400s", before.message);
 	if (c->route->flags & GATE_READ || strcmp(e->code, "08003") == 0)
-		err_hint(e, "The database cannot be reached and nothing was done; the job manager keeps trying.");
+		err_hint(e, "Nothing was done; jobmgrd keeps trying. " UNREACHABLE_NEXT);
 	else
-		err_hint(e, "The database cannot be reached; it is not known whether the request took effect.");
+		err_hint(e, "It is not known whether the request took effect. " UNREACHABLE_NEXT);
 }
 
 static void call_returned(struct db *db, PGresult *result, const struct err *failure, void *arg)

@@ -23,6 +23,7 @@
 #include "jobmgr/gate/gate_submit.h"
 #include "jobmgr/gate/gate_token.h"
 #include "jobmgr/gate/gate_wait.h"
+#include "lib/unreachable.h"
 
 enum { DISPATCH_LARGEST = 1024 * 1024 /* most bytes of a request that has no script */ };
 
@@ -158,8 +159,8 @@ static void dispatch_identified(struct gate_credential *credential, const struct
 		gate_call_fail(c, &e, NULL);
 	} else if (!c->is_stale && !gate_sessions_are_up(gate_call_sessions(c)) &&
 		   (c->credential->is_remote || !(c->route->flags & GATE_WAIT))) {
-		gate_refuse(&e, "08001", "the job manager has no connection to the database");
-		err_hint(&e, "Nothing was done. The job manager keeps trying to connect; try again soon.");
+		gate_refuse(&e, "08001", UNREACHABLE);
+		err_hint(&e, "Nothing was done; jobmgrd keeps trying. " UNREACHABLE_NEXT);
 		gate_call_fail(c, &e, NULL);
 	} else if (gate_seen_differs(c)) {
 		gate_seen_ask(c, dispatch_admit);

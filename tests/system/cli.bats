@@ -1370,13 +1370,19 @@ until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
 	kill -INT "$(pid_of PostgreSQL)"
 	eventually gone
 	run -3 --separate-stderr rota submit --config="$(patience 3)" "$BATS_TEST_TMPDIR/job.sh"
-	[ "${stderr_lines[0]}" = "rota: jobmgrd has no connection to the database; trying again" ]
-	[[ ${stderr_lines[1]} == "rota: the job manager has no connection to the database (tried for "*" s)" ]]
-	[ "${stderr_lines[2]}" = "hint: Nothing was done. The job manager keeps trying to connect; try again soon." ]
+	[ "${stderr_lines[0]}" = "rota: the database cannot be reached; trying again" ]
+	[[ ${stderr_lines[1]} == "rota: the database cannot be reached (tried for "*" s)" ]]
+	[ "${stderr_lines[2]}" = "hint: Nothing was done; jobmgrd keeps trying. \`rota status\` shows whether PostgreSQL runs; in a private instance, \`rota up\` starts it." ]
 	run -3 --separate-stderr rota queue
-	[ "${stderr_lines[0]}" = "rota: the job manager has no connection to the database" ]
+	[ "${stderr_lines[0]}" = "rota: the database cannot be reached" ]
 	run -3 --separate-stderr rota queue --json
 	[[ $(jq -r .error.code <<<"$output") == 08* ]]
+	# Programs that connect themselves say the same.
+	run -3 --separate-stderr rota sql -c 'select 1'
+	[ "${stderr_lines[0]}" = "rota: the database cannot be reached" ]
+	[[ ${stderr_lines[1]} == "hint: "*"rota status"* ]]
+	run -1 --separate-stderr rota admin db check
+	[[ ${stderr_lines[0]} == "rota: the database cannot be reached: "* && ${stderr_lines[1]} == "hint: "*"rota status"* ]]
 	rota up
 	touch "$BATS_TEST_TMPDIR/back"
 	wait

@@ -18,6 +18,7 @@
 
 #include "bin/rota/embed.h"
 #include "lib/seal.h"
+#include "lib/unreachable.h"
 
 /* Tables that record which migrations were applied and which state of sql/ is installed. */
 static const char RECORD_TABLES[] =
@@ -281,6 +282,16 @@ static void notice_drop(void *arg, const PGresult *result)
 	(void)result;
 }
 
+void admin_db_explain(const char *conninfo, PGconn *db, struct err *e)
+{
+	bool away = PQping(conninfo) == PQPING_NO_RESPONSE;
+
+	err_set(e, "%s: %.*s", away ? UNREACHABLE : "could not connect to the database", (int)strcspn(PQerrorMessage(db), "\n"),
+		PQerrorMessage(db));
+	if (away)
+		err_hint(e, UNREACHABLE_NEXT);
+}
+
 bool admin_db_upgrade(const char *conninfo, struct admin_db_report *report, struct err *e)
 {
 	PGconn *db = PQconnectdb(conninfo);
@@ -288,7 +299,7 @@ bool admin_db_upgrade(const char *conninfo, struct admin_db_report *report, stru
 
 	*report = (struct admin_db_report){0};
 	if (PQstatus(db) != CONNECTION_OK) {
-		err_set(e, "could not connect to the database: %.*s", (int)strcspn(PQerrorMessage(db), "\n"), PQerrorMessage(db));
+		admin_db_explain(conninfo, db, e);
 	} else {
 		PQsetNoticeReceiver(db, notice_drop, NULL);
 		ok = sql_run(db, "database", "begin", e) && upgrade_within(db, report, e);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bin/rota/admin/admin_db.h"
 #include "bin/rota/call/call.h"
 #include "bin/rota/embed.h"
 #include "bin/rota/line/verb.h"
@@ -49,7 +50,7 @@ static bool findings_print(const PGresult *found, bool json)
 }
 
 /* Run a query that answers findings. Returns NULL if it failed; the error was printed then. */
-static PGresult *findings_ask(PGconn *db, const char *query, int count, const char *const *values)
+static PGresult *findings_ask(const char *conninfo, PGconn *db, const char *query, int count, const char *const *values)
 {
 	struct err e = {0};
 	PGresult *found = PQstatus(db) == CONNECTION_OK ? PQexecParams(db, query, count, NULL, values, NULL, NULL, 0) : NULL;
@@ -62,8 +63,7 @@ static PGresult *findings_ask(PGconn *db, const char *query, int count, const ch
 	if (message)
 		err_set(&e, "%s", message);
 	else
-		err_set(&e, "could not connect to the database: %.*s", (int)strcspn(PQerrorMessage(db), "\n"),
-			PQerrorMessage(db));
+		admin_db_explain(conninfo, db, &e);
 	if (code && (strcmp(code, "42883") == 0 || strcmp(code, "3F000") == 0))
 		err_hint(&e, "bring the database to this version with \"rota admin db upgrade\"");
 	call_refuse(&e);
@@ -75,7 +75,7 @@ static PGresult *findings_ask(PGconn *db, const char *query, int count, const ch
 static int findings_run(const char *conninfo, const char *query, int count, const char *const *values, bool json, bool *offers)
 {
 	PGconn *db = PQconnectdb(conninfo);
-	PGresult *found = findings_ask(db, query, count, values);
+	PGresult *found = findings_ask(conninfo, db, query, count, values);
 	int status = found && findings_print(found, json) ? EXIT_OK : EXIT_REFUSED;
 
 	if (offers)

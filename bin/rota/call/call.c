@@ -16,6 +16,7 @@
 #include "lib/clock.h"
 #include "lib/http.h"
 #include "lib/text.h"
+#include "lib/unreachable.h"
 
 enum { STALE_PATIENCE = 10 }; /* seconds for which jobmgrd may look for a standby */
 enum { SILENT_US = 2000000 }; /* a command that waits longer prints a message */
@@ -388,10 +389,7 @@ static void waiting_print(const json_t *answer, int status, bool answered)
 		refusal(answer, status, &e);
 	database = strncmp(e.code, "08", 2) == 0; /* SQLSTATE class 08: no connection */
 	fflush(stdout);
-	fprintf(stderr, "rota: %s; trying again\n",
-		database   ? "jobmgrd has no connection to the database"
-		: answered ? e.message
-			   : "jobmgrd does not answer");
+	fprintf(stderr, "rota: %s; trying again\n", database ? UNREACHABLE : answered ? e.message : "jobmgrd does not answer");
 	gate.waited = true;
 }
 

@@ -15,6 +15,7 @@
 #include "bin/rota/line/verb.h"
 #include "bin/rota/line/words.h"
 #include "lib/db.h"
+#include "lib/unreachable.h"
 
 /* All options go to psql but these, which come first. */
 const struct verb_option sql_options[] = {
@@ -48,6 +49,15 @@ static bool lacks_login(const char *conninfo)
 		"hint: Ask an administrator for a login that reads schema acct: rota admin user create %s --analyst=true; "
 		"for an existing user, rota admin user change %s --analyst=true\n",
 		words_me(), words_me());
+	return true;
+}
+
+/* Does no server answer? psql would not say what to do. */
+static bool is_unreachable(const char *conninfo)
+{
+	if (PQping(conninfo) != PQPING_NO_RESPONSE)
+		return false;
+	fputs("rota: " UNREACHABLE "\nhint: " UNREACHABLE_NEXT "\n", stderr);
 	return true;
 }
 
@@ -85,6 +95,11 @@ int verb_sql(const struct verb *verb, int argc, char **argv)
 	if (runs && reader == DB_READER_LATE)
 		reader = DB_READER_PRIMARY;
 	conninfo = db_conninfo_reader(conf, runs ? "rota_admin" : words_me(), reader);
+	if (is_unreachable(conninfo)) {
+		free(conninfo);
+		free(arguments);
+		return EXIT_NO_GATE;
+	}
 	if (!runs && lacks_login(conninfo)) {
 		free(conninfo);
 		free(arguments);
