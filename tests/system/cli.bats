@@ -1193,6 +1193,28 @@ SLURM_ARRAY_TASK_STEP=none" ]
 	[ ! -e "$BATS_TEST_TMPDIR/was-run" ]
 }
 
+@test "wait and submit --wait name the elements of an array that failed" {
+	run -1 --separate-stderr rota submit --wait --array=0-3 --wrap='[ $ROTA_ARRAY_INDEX != 2 ]'
+	job=$(sed -nE 's/^job ([0-9]+) .*/\1/p' <<<"$output")
+	[[ $output == *"$job: failed (exit code 1)" && $stderr == "$job[2]: failed (exit code 1)" ]]
+	run -1 rota wait "$job"
+	[ "$output" = "$job: failed (exit code 1)"$'\n'"$job[2]: failed (exit code 1)" ]
+	run -1 rota wait "$job[1-2]"
+	[ "$(grep -c '' <<<"$output")" = 2 ]
+	run -1 rota wait --quiet "$job"
+	[ -z "$output" ]
+	# One of several steps: by its name, and at most ten lines.
+	run -3 --separate-stderr rota submit --wait - <<-'END'
+		#!/bin/bash
+		#ROTA step many --array=0-15
+		exit 3
+		#ROTA step other --after=none
+		true
+	END
+	job=$(sed -nE 's/^job ([0-9]+) .*/\1/p' <<<"$output")
+	[[ $stderr == *"$job.many: failed (exit code 3)"*"$job.many[0]: failed (exit code 3)"*"... and 7 more" ]]
+}
+
 @test "a missing interpreter is named" {
 	printf '#!/usr/bin/nope\ntrue\n' >"$BATS_TEST_TMPDIR/nope.sh"
 	run rota submit --wait "$BATS_TEST_TMPDIR/nope.sh"

@@ -72,7 +72,47 @@ static void reason_print(const json_t *step, bool only, FILE *out)
 	free(words);
 }
 
-void wait_reasons(const json_t *answer, FILE *out)
+/* Print the elements of an array that failed; an array that is the only step of its job is named by the job. Returns their number. */
+static size_t elements_print(const json_t *step, bool only, size_t most, FILE *out)
+{
+	const char *label = format_text(step, "label");
+	char *job = xasprintf("%.*s", (int)strcspn(label, "."), label), *head = xasprintf("%s[", label);
+	json_t *answer = call_gate_patiently("acct", json_pack("{s[s] sb s[ssssssss]}", "jobs", job, "steps", true, "states",
+							       "failed", "timeout", "out_of_memory", "node_fail", "cancelled",
+							       "preempted", "deadline", "dependency_failed"));
+	const json_t *row;
+	size_t i, count = 0;
+
+	json_array_foreach (json_object_get(answer, "rows"), i, row) {
+		const char *element = format_text(row, "label");
+
+		if (strncmp(element, head, strlen(head)) != 0 || count++ >= most)
+			continue;
+		char *words = outcome_words(row);
+		fprintf(out, "%s%s: %s\n", only ? job : label, element + strlen(label), words);
+		free(words);
+	}
+	json_decref(answer);
+	free(head);
+	free(job);
+	return count;
+}
+
+/* Print how a step failed, and its elements. Returns the number of lines, of which at most `most` were printed. */
+static size_t step_print(const json_t *step, bool only, bool elements, size_t most, FILE *out)
+{
+	size_t count = 0;
+
+	if (!outcome_status(step) || !strcmp(format_text(step, "state"), "skipped"))
+		return 0;
+	if (!elements && count++ < most)
+		reason_print(step, only, out);
+	if (json_integer_value(json_object_get(json_object_get(step, "array"), "failed")) > 0)
+		count += elements_print(step, only, most > count ? most - count : 0, out);
+	return count;
+}
+
+void wait_reasons(const json_t *answer, bool elements, FILE *out)
 {
 	const json_t *job, *shown, *step;
 	size_t i, at, count = 0;
@@ -81,14 +121,14 @@ void wait_reasons(const json_t *answer, FILE *out)
 		const json_t *steps;
 		json_t *show;
 
-		if (!outcome_status(job) || count >= WAIT_REASONS)
+		if (!outcome_status(job) || json_object_get(job, "step_id") || count >= WAIT_REASONS)
 			continue;
 		show = call_gate_patiently("show", json_pack("{s[s]}", "jobs", format_count(json_object_get(job, "job_id")).s));
 		shown = json_array_get(json_object_get(show, "jobs"), 0);
 		steps = json_object_get(shown, "steps");
 		json_array_foreach (steps, at, step)
-			if (outcome_status(step) && strcmp(format_text(step, "state"), "skipped") && count++ < WAIT_REASONS)
-				reason_print(step, json_array_size(steps) == 1, out);
+			count += step_print(step, json_array_size(steps) == 1, elements,
+					    count < WAIT_REASONS ? WAIT_REASONS - count : 0, out);
 		json_decref(show);
 	}
 	if (count > WAIT_REASONS)

@@ -3,6 +3,7 @@
 #define ROTA_BIN_WAIT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 /* Wait until `jobs`, a list of labels, have ended, for at most `timeout` seconds (-1: no limit). Returns the last answer of
@@ -15,7 +16,8 @@ int wait_status(const json_t *answer);
 /* Print how each job ended, one line each. */
 void wait_print(const json_t *answer, FILE *out);
 
-/* Print the failed steps of jobs that did not complete, with their messages; at most ten lines. */
-void wait_reasons(const json_t *answer, FILE *out);
+/* Print the failed steps of jobs that did not complete, with their messages, and the failed elements of arrays; at most ten lines. With
+ * `elements`, print only these. */
+void wait_reasons(const json_t *answer, bool elements, FILE *out);
 
 #endif

@@ -273,7 +273,7 @@ static int wait_for(const struct submit_line *line, const json_t *jobs)
 	if (end && (plain || status))
 		wait_print(end, plain ? stdout : stderr);
 	if (end && status)
-		wait_reasons(end, stderr);
+		wait_reasons(end, false, stderr);
 	json_decref(end);
 	json_decref(labels);
 	return status;

@@ -48,6 +48,8 @@ int verb_wait(const struct verb *verb, int argc, char **argv)
 	else if (!quiet)
 		wait_print(answer, stdout);
 	status = json_is_true(json_object_get(answer, "done")) ? wait_status(answer) : WAIT_TIMED_OUT;
+	if (!json && !quiet && status != EXIT_OK && status != WAIT_TIMED_OUT)
+		wait_reasons(answer, true, stdout);
 	json_decref(answer);
 	return status;
 }
