@@ -177,10 +177,12 @@ static bool make_file(const char *path, bool executable, const char *text, size_
 /* Write the step's script into the spool folder, unless the folder already has the same script. */
 static bool put_script(const struct keeper *k, const char *path, struct keeper_cache *cache, struct err *e)
 {
+	static const char ENV[] = "#!/usr/bin/env ";
 	size_t length;
 	char *cut = script_cut(cache->script.bytes, cache->script.size, &k->order->spec, &length);
 	cache->state = (struct keeper_script_state){.inode = 0};
 	cache->pbs = memmem(cache->script.bytes, cache->script.size, "\n#PBS", 5) != NULL;
+	cache->by_env = length > strlen(ENV) && strncmp(cut, ENV, strlen(ENV)) == 0;
 	bool there = has_script(path, cut, length, k, cache) || make_file(path, true, cut, length, &k->owner) ||
 		     err_sys(e, "could not write \"%s/%s\"", k->job->dir, path);
 	cache->script_uid = k->owner.uid;
@@ -194,8 +196,10 @@ bool keeper_file_script(struct keeper *k, struct keeper_cache *cache, struct err
 	bool is_cached = strcmp(cache->script.hash, k->order->script_hash) == 0;
 	snprintf(path, sizeof path, "spool/%s/script", k->name);
 	k->script_path = xasprintf("%s/%s", k->job->dir, path);
-	return (is_cached && is_unchanged(path, k, cache)) ||
-	       (keeper_file_read(&cache->script, k->order->script_hash, e) && put_script(k, path, cache, e));
+	bool there = (is_cached && is_unchanged(path, k, cache)) ||
+		     (keeper_file_read(&cache->script, k->order->script_hash, e) && put_script(k, path, cache, e));
+	k->by_env = cache->by_env;
+	return there;
 }
 
 /* Make a text with one line for each task, which has the name of the task's node. Nodes get blocks of tasks, and the first nodes

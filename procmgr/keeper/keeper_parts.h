@@ -64,6 +64,7 @@ struct keeper_cache {
 	struct keeper_script_state state;	/* state of the script in the keeper's spool folder; all 0 if unknown */
 	uid_t script_uid;			/* user for whom the script in the spool folder was written */
 	bool pbs;				/* the script has #PBS lines */
+	bool by_env;				/* the script begins with "#!/usr/bin/env" */
 	bool brief;				/* the tasks of the last attempt took less than a quarter of a second */
 
 	struct task_owner owner;     /* the user that ran the last attempt */
@@ -157,6 +158,7 @@ struct keeper {
 	int limit_count;			   /* keeper.c */
 	const struct keeper_blob *environment;	   /* keeper.c */
 	char *script_path;			   /* keeper_file.c: absolute path of the step's script */
+	bool by_env;				   /* keeper_file.c: the script begins with "#!/usr/bin/env" */
 	char *node_file; /* keeper_file.c: absolute path of the node file; NULL if the script does not need it */
 
 	struct keeper_records *records;

@@ -168,6 +168,7 @@ static bool choose_start(struct keeper *k, struct command *c, struct task_start 
 	start->path = is_transfer ? keeper_mover_argv(c->mover)[0] : choose_program(k, c);
 	start->argv = is_transfer ? keeper_mover_argv(c->mover) : c->argv;
 	start->environment = c->environment;
+	start->by_env = k->by_env && start->path == k->script_path;
 	if (k->checkpoint) {
 		start->may_restore = keeper_checkpoint_may_restore(k, start->path, c->argv);
 		start->argv = c->checkpoint = keeper_checkpoint_argv(k, start->path, c->argv);

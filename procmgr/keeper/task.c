@@ -224,20 +224,59 @@ static bool become_task(const struct child_start *b, struct err *e)
 	return open_streams(s, e);
 }
 
+/* Read what stands after #! in the first line of a script. Returns false if the script has no such line. */
+static bool read_first_line(const char *path, char line[PATH_MAX])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t size = fd < 0 ? -1 : read(fd, line, PATH_MAX - 1);
+	if (fd >= 0)
+		close(fd);
+	line[size > 0 ? size : 0] = '\0';
+	if (strncmp(line, "#!", 2) != 0)
+		return false;
+	char *from = line + 2 + strspn(line + 2, " \t");
+	from[strcspn(from, "\n")] = '\0';
+	memmove(line, from, strlen(from) + 1);
+	return *line != '\0';
+}
+
 /* Read the interpreter from the first line of a script. Returns false if the script names none. */
 static bool read_interpreter(const char *path, char interpreter[PATH_MAX])
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t size = fd < 0 ? -1 : read(fd, interpreter, PATH_MAX - 1);
-	if (fd >= 0)
-		close(fd);
-	interpreter[size > 0 ? size : 0] = '\0';
-	if (strncmp(interpreter, "#!", 2) != 0)
+	if (!read_first_line(path, interpreter))
 		return false;
-	char *from = interpreter + 2 + strspn(interpreter + 2, " \t");
-	from[strcspn(from, " \t\n")] = '\0';
-	memmove(interpreter, from, strlen(from) + 1);
-	return *interpreter != '\0';
+	interpreter[strcspn(interpreter, " \t")] = '\0';
+	return true;
+}
+
+/* Is a program in a folder of this list, as PATH has it? */
+static bool list_has(const char *list, const char *name)
+{
+	char path[PATH_MAX];
+	for (const char *end = list; *end; list = end + 1) {
+		end = strchrnul(list, ':');
+		snprintf(path, sizeof path, "%.*s/%s", end > list ? (int)(end - list) : 1, end > list ? list : ".", name);
+		if (access(path, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Does env find the interpreter that the script names? Otherwise only the step's output would say that it did not. A line with more
+ * than a name is left to env. */
+static bool env_has_program(const struct task_start *s, struct err *e)
+{
+	char line[PATH_MAX];
+	const char *name, *list = NULL;
+	if (!read_first_line(s->path, line) || !(name = strpbrk(line, " \t")))
+		return true;
+	name += strspn(name, " \t");
+	for (char *const *variable = s->environment; *variable; variable++)
+		if (strncmp(*variable, "PATH=", strlen("PATH=")) == 0)
+			list = *variable + strlen("PATH=");
+	if (!list || !*list || !*name || *name == '-' || strpbrk(name, " \t=/\r") || list_has(list, name))
+		return true;
+	return err_set(e, "interpreter \"%.256s\" not found in PATH on node %s", name, s->node);
 }
 
 /* Describe why execve() failed. A missing script and a missing interpreter give the same error. The function runs as the user, so
@@ -278,7 +317,7 @@ static int run_child(void *arg)
 	const struct task_start *s = &b->start;
 	struct err e;
 	int report = b->report;
-	if (become_task(b, &e)) {
+	if (become_task(b, &e) && (!s->by_env || env_has_program(s, &e))) {
 		if (s->function) {
 			close_range(3, ~0U, 0);
 			_exit(s->function(s->argument));

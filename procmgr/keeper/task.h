@@ -33,6 +33,7 @@ struct task_start {
 	const struct cgroups *cgroups;	/* cgroups of which the process enters `key`; NULL for none */
 	const char *key;
 	bool pinned;			       /* the cgroup has a cpuset */
+	bool by_env;			       /* the program is a script that env(1) interprets, by its first line */
 	const struct private_folders *folders; /* the process's own /tmp and /dev/shm; NULL for those of the machine */
 	const cpu_set_t *cores;		       /* CPU affinity of the process; NULL to set none */
 	bool may_restore;  /* the process is the first of a PID namespace, and may restore processes there (restore_right.h) */

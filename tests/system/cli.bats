@@ -1220,6 +1220,18 @@ SLURM_ARRAY_TASK_STEP=none" ]
 	run rota submit --wait "$BATS_TEST_TMPDIR/nope.sh"
 	[ "$status" -ne 0 ]
 	[[ $output == *'interpreter "/usr/bin/nope" not found on node n'* ]]
+	# env looks in the PATH of the job; what it is given more than a name is left to it.
+	printf '#!/usr/bin/env mine\n' >"$BATS_TEST_TMPDIR/nope.sh"
+	run rota submit --wait --export=PATH=/usr/bin:/bin "$BATS_TEST_TMPDIR/nope.sh"
+	[ "$status" -ne 0 ]
+	[[ $output == *'interpreter "mine" not found in PATH on node n'* ]]
+	mkdir -p "$BATS_TEST_TMPDIR/path"
+	printf '#!/bin/sh\necho "mine: $1"\n' >"$BATS_TEST_TMPDIR/path/mine"
+	chmod +x "$BATS_TEST_TMPDIR/path/mine"
+	chmod 755 "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/path"
+	run -0 rota submit --wait --export="PATH=/usr/bin:/bin:$BATS_TEST_TMPDIR/path" "$BATS_TEST_TMPDIR/nope.sh"
+	printf '#!/usr/bin/env -S sh -e\ntrue\n' >"$BATS_TEST_TMPDIR/nope.sh"
+	run -0 rota submit --wait "$BATS_TEST_TMPDIR/nope.sh"
 }
 
 @test "modify changes pending steps" {
