@@ -231,6 +231,14 @@ post() {
 	[[ $output == *'{3}: the line "alpha 1" has fewer words'* ]]
 	run -1 rota submit --each -a params.txt --time='{1}' run.sh
 	[[ $output == *--time* ]]
+	# All jobs have the same script, so nothing is replaced in its lines of options.
+	script '#ROTA --time=5' '#ROTA step a -o out.{1}' 'echo {1}'
+	run -1 rota submit --each -a params.txt run.sh
+	[[ $output == *"run.sh:3: {1} is replaced in options and arguments of the command line only"*"hint: "* ]]
+	script '#SBATCH --comment={}' true
+	run -1 rota submit --each -a params.txt run.sh
+	[[ $output == *"run.sh:2: {} is replaced in options"* ]]
+	script true
 	run -1 rota submit --each -a /dev/null run.sh
 	[[ $output == *"has only blank lines"* ]]
 	printf 'a\0b\n' >zero.txt
@@ -240,6 +248,8 @@ post() {
 	[[ $output == *"standard input"* ]]
 	run -2 rota submit --arg-file=params.txt run.sh
 	[ "$(rota queue --all --json | jq '.jobs | length')" = "$before" ]
+	script 'echo "{1} $1" # {}'
+	run -0 rota submit --each -a params.txt run.sh
 	run -0 rota submit --each -a 0-1 run.sh
 }
 

@@ -74,6 +74,37 @@ static size_t placeholder(const char *text, long *n)
 	return digits && *n == 0 ? 0 : digits + 2;
 }
 
+/* Returns the length of the first placeholder of a line, and where it is; 0 if there is none. */
+static size_t line_placeholder(const char *line, size_t length, const char **at)
+{
+	size_t took = 0;
+	long n;
+
+	for (*at = line; !took && *at < line + length; *at += !took)
+		took = placeholder(*at, &n);
+	return took;
+}
+
+bool submit_each_check(const char *name, const char *script, struct err *e)
+{
+	const char *at;
+	int number = 1;
+
+	for (const char *line = script; *line; number++) {
+		size_t length = strcspn(line, "\n"), took = 0;
+
+		if (!strncmp(line, "#ROTA ", 6) || !strncmp(line, "#SBATCH ", 8) || !strncmp(line, "#PBS ", 5))
+			took = line_placeholder(line, length, &at);
+		if (took) {
+			err_set(e, "%s:%d: %.*s is replaced in options and arguments of the command line only, not in the script",
+				name, number, (int)took, at);
+			return err_hint(e, "Write this option on the command line, before the script.");
+		}
+		line += length + (line[length] == '\n');
+	}
+	return true;
+}
+
 /* Returns a text with its placeholders replaced, as JSON; NULL with an error on failure. Sets *some if there was a
  * placeholder. */
 static json_t *text_fill(const char *text, const char *line, bool *some, struct err *e)

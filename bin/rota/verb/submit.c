@@ -166,7 +166,8 @@ static json_t *lines_request(struct submit_line *line, struct err *e)
 	const char *name = strcmp(line->operands[0], "-") ? line->operands[0] : "stdin";
 	size_t size, i;
 	char *text = submit_options_read(line->operands[0], SUBMIT_MOST, &size, e);
-	json_t *script = text ? submit_options_script(name, text, size, e) : NULL, *jobs = json_array(), *one;
+	bool good = text && submit_each_check(name, text, e);
+	json_t *script = good ? submit_options_script(name, text, size, e) : NULL, *jobs = json_array(), *one;
 	json_t *arguments = submit_options_arguments(line->operands + 1, e);
 
 	free(text);
