@@ -8,6 +8,13 @@ begin
 	return jsonb_build_object(
 		'weight_s', internal.setting_int('fair_share_weight_s'), 'half_life_s',
 			internal.setting_int('fair_share_half_life_s'),
+		'names', jsonb_build_object(
+			'account', (select coalesce(jsonb_agg(a.account order by a.account), '[]') from account a
+				where internal.caller_role(p_uid, p_user) <> 'user'
+					or not exists (select from association s where s.account = a.account)
+					or exists (select from association s where s.account = a.account and s.user_name = p_user)),
+			'qos', (select coalesce(jsonb_agg(q.qos order by q.qos), '[]') from qos q),
+			'license', (select coalesce(jsonb_agg(l.license order by l.license), '[]') from license l)),
 		'shares', (
 			select coalesce(jsonb_agg(jsonb_build_object('account', t.account, 'user', t.user_name, 'parent',
 				t.parent, 'depth', t.depth, 'shares', t.shares, 'share', t.share,
@@ -40,7 +47,8 @@ begin
 end $$;
 comment on function api.share_list(int, text, jsonb) is
 	'Fair share of accounts and users, grants, and the limits that the caller is under, with what is used. Request {all}: '
-	'operators see every limit. Answer {weight_s, half_life_s, shares: [{account, user, parent, depth, shares, share, '
+	'operators see every limit. Answer {weight_s, half_life_s, names: {account, qos, license} (lists of what a submission '
+	'may name), shares: [{account, user, parent, depth, shares, share, '
 	'use_s, used, effective, factor}], grants: [{name, account, units, carried, used, left_over, first_day, last_day, '
 	'carry_over, at_end, state}], limits: [{account, user, qos, partition, each_user, measure, period, most, held, '
 	'ends_at}]}.';

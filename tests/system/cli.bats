@@ -182,6 +182,10 @@ sleep 30')
 	[ "$output" = "$job" ]
 	rota cancel "$job"
 	# Steps of a job, also of an ended one; values of options, which a shell passes in three words or in one.
+	rota admin account create physics
+	rota admin license create matlab --total=2
+	rota admin license create abaqus --total=2
+	rota admin reservation create far-away --start=2040-01-01 --duration=1:00:00 --nodes=n1 --users="$(id -un)"
 	job=$(submit '#!/bin/sh
 #ROTA step first
 true
@@ -216,8 +220,27 @@ true')
 		rota continue $job|$job
 		rota restart $job|$job
 		rota top --node n|n1 n2
+		rota submit --qos = n|normal
+		rota submit -q n|normal
+		rota submit --account = ph|physics
+		rota acct -A ph|physics
+		rota submit --licenses=mat|--licenses=matlab
+		rota submit --licenses = matlab:2,ab|matlab:2,abaqus
+		rota submit --reservation = far|far-away
 	END
 	[ ! -e x ]
+	# Others are offered the accounts that they may charge.
+	if [ "$(id -u)" = 0 ]; then
+		run -0 as games rota completion account
+		[ "$output" = physics ]
+		rota admin association create physics/root
+		run -0 as games rota completion account
+		[ -z "$output" ]
+	fi
+	rota admin reservation delete far-away
+	rota admin license delete matlab
+	rota admin license delete abaqus
+	rota admin account delete physics
 }
 
 @test "states may be written as Slurm writes them" {

@@ -51,7 +51,7 @@ _rota() {
 		mapfile -t COMPREPLY < <(compgen -P "$head" -f -- "$word")
 		return ;;
 	job | past) [[ $word != *.* ]] || kind="step ${word%%.*}" ;;&
-	job | past | verb | object | node | partition | state | event | signal)
+	job | past | verb | object | node | partition | account | qos | license | reservation | state | event | signal)
 		mapfile -t offered < <("${COMP_WORDS[0]}" completion $kind 2>/dev/null) ;;
 	*) read -ra offered <<<"${kind//|/ }" ;;
 	esac

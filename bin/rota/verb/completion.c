@@ -50,9 +50,13 @@ static const char *option_kind(const struct verb_option *option)
 	static const struct {
 		const char *name, *kind;
 	} kinds[] = {
-		{"partition", "partition"}, {"state", "state"}, {"states", "state"}, {"node", "node"},	     {"nodelist", "node"},
-		{"exclude", "node"},	    {"after", "job"},	{"output", "file"},  {"error", "file"},	     {"input", "file"},
-		{"workdir", "file"},	    {"prolog", "file"}, {"epilog", "file"},  {"mail-type", "event"}, {"signal", "signal"},
+		{"partition", "partition"}, {"state", "state"},	     {"states", "state"},
+		{"node", "node"},	    {"nodelist", "node"},    {"exclude", "node"},
+		{"after", "job"},	    {"output", "file"},	     {"error", "file"},
+		{"input", "file"},	    {"account", "account"},  {"qos", "qos"},
+		{"licenses", "license"},    {"licences", "license"}, {"reservation", "reservation"},
+		{"workdir", "file"},	    {"prolog", "file"},	     {"epilog", "file"},
+		{"mail-type", "event"},	    {"signal", "signal"},
 	};
 
 	if (!option->value)
@@ -163,6 +167,23 @@ static int steps_print(const char *job)
 	return EXIT_OK;
 }
 
+/* Print the names of a kind that a submission may have. */
+static int names_print(const char *kind)
+{
+	struct err e = {0};
+	json_t *answer = NULL;
+	const json_t *name;
+	size_t i;
+
+	if (!call_try(call_conf(), "shares", NULL, &answer, &e))
+		return call_status();
+	json_array_foreach (json_object_get(json_object_get(answer, "names"), kind), i, name)
+		if (is_plain(json_string_value(name)))
+			puts(json_string_value(name));
+	json_decref(answer);
+	return EXIT_OK;
+}
+
 static void signals_print(void)
 {
 	for (int i = 1; i < NSIG; i++)
@@ -181,6 +202,10 @@ static int words_print(const struct verb_scan *scan, const char *what)
 		return list_print("nodes", NULL, "nodes", "name");
 	if (!strcmp(what, "partition"))
 		return list_print("partitions", NULL, "partitions", "name");
+	if (!strcmp(what, "reservation"))
+		return list_print("reservations", NULL, "reservations", "name");
+	if (!strcmp(what, "account") || !strcmp(what, "qos") || !strcmp(what, "license"))
+		return names_print(what);
 	if (!strcmp(what, "signal"))
 		signals_print();
 	else if (!strcmp(what, "event"))
