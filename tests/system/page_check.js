@@ -41,6 +41,13 @@
 		const b = box.getBBox();
 		if (!(b.x >= 109.9 && b.x + b.width <= 990.1 && b.width >= 1)) wrong.push(`"${box.dataset.step}" is not within the axis`);
 	}
+	// The table of a job fits the window, and no column of it is empty.
+	for (const table of all(document, "#numbers"))
+		if (table.getBoundingClientRect().right > 1280) wrong.push(`the table is ${Math.round(table.getBoundingClientRect().right)} wide`);
+	all(document, "#numbers thead th").forEach((th, i) => {
+		const values = all(document, `#numbers tbody td:nth-child(${i + 1})`).map(td => td.dataset.value);
+		if (values.every(v => v === "" || v === "0")) wrong.push(`column "${said(th)}" says nothing`);
+	});
 	const check = document.createElement("pre");
 	check.id = "check";
 	check.textContent = JSON.stringify({wrong, columns: Object.fromEntries(boxes.map(b => [b.dataset.step, b.x.baseVal.value])), ticks: ticks.map(said)});

@@ -79,15 +79,21 @@ function isText(column) {
 	return column.unit === "text" || column.unit === "time";
 }
 
+// The columns of the table; of a job's, those that say nothing of any of its steps are left out.
+function shownColumns() {
+	return data.report === "job" ? data.columns.filter(c => data.rows.some(row => row[c.name])) : data.columns;
+}
+
 function drawTable() {
+	const columns = shownColumns();
 	add(page, "h2", {}, "Numbers");
 	const table = add(add(page, "div", {class: "wide"}), "table", {id: "numbers"});
 	const head = add(add(table, "thead", {}), "tr", {});
-	for (const c of data.columns) add(head, "th", {class: isText(c) ? "" : "number", title: c.help}, c.title.toLowerCase() + (c.unit === "mib" ? " (MiB)" : ""));
+	for (const c of columns) add(head, "th", {class: isText(c) ? "" : "number", title: c.help}, c.title.toLowerCase() + (c.unit === "mib" ? " (MiB)" : ""));
 	const body = add(table, "tbody", {});
 	for (const row of data.rows) {
 		const line = add(body, "tr", {});
-		for (const c of data.columns)
+		for (const c of columns)
 			add(line, "td", {class: isText(c) ? "" : "number", title: isText(c) ? row[c.name] || "" : "", "data-name": c.name,
 				"data-value": row[c.name] === null ? "" : row[c.name]}, words(row[c.name], c.unit));
 	}
