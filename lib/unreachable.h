@@ -1,4 +1,4 @@
-/* unreachable.h - what users are told when the database cannot be reached, in one form for all programs. */
+/* unreachable.h - the message and the next step for users when the database cannot be reached, in one form for all programs. */
 #ifndef ROTA_UNREACHABLE_H
 #define ROTA_UNREACHABLE_H
 
