@@ -89,7 +89,7 @@ function drawTable() {
 	add(page, "h2", {}, "Numbers");
 	const table = add(add(page, "div", {class: "wide"}), "table", {id: "numbers"});
 	const head = add(add(table, "thead", {}), "tr", {});
-	for (const c of columns) add(head, "th", {class: isText(c) ? "" : "number", title: c.help}, c.title.toLowerCase() + (c.unit === "mib" ? " (MiB)" : ""));
+	for (const c of columns) add(head, "th", {class: isText(c) ? "" : "number", title: c.help}, c.title.toLowerCase().replace("cpu", "CPU") + (c.unit === "mib" ? " (MiB)" : ""));
 	const body = add(table, "tbody", {});
 	for (const row of data.rows) {
 		const line = add(body, "tr", {});
