@@ -35,22 +35,23 @@ comment on column acct.attempt.account is 'Account that pays; null: none.';
 comment on column acct.attempt.qos is 'Quality of service of the job.';
 comment on column acct.attempt.partition is 'Partition of the step.';
 comment on column acct.attempt.state is 'How the attempt ended, or live.';
-comment on column acct.attempt.nodes is 'Its nodes, comma separated, the one that runs the script first.';
-comment on column acct.attempt.node_count is 'Number of its nodes.';
+comment on column acct.attempt.nodes is 'Nodes of the attempt, comma separated, the one that runs the script first.';
+comment on column acct.attempt.node_count is 'Number of nodes of the attempt.';
 comment on column acct.attempt.cpus is 'CPUs allocated, over all nodes.';
 comment on column acct.attempt.mem_mb is 'Memory allocated, over all nodes, in MiB.';
 comment on column acct.attempt.gpus is 'GPUs allocated, over all nodes; null: none.';
 comment on column acct.attempt.gres is 'Units of generic resources allocated, over all nodes: {"gpu": 4}; null: none.';
 comment on column acct.attempt.time_limit_s is 'Time limit in seconds; 0: none.';
-comment on column acct.attempt.eligible_at is 'When nothing but resources stood in its way any more.';
-comment on column acct.attempt.ordered_at is 'When the scheduler placed it.';
-comment on column acct.attempt.started_at is 'When its first task started; null: none did.';
-comment on column acct.attempt.done_at is 'When its last task ended.';
-comment on column acct.attempt.ended_at is 'When all of its nodes had finished with it, epilogs included; null: live.';
+comment on column acct.attempt.eligible_at is 'When the step became eligible: from then on it waited for resources only.';
+comment on column acct.attempt.ordered_at is 'When the scheduler placed the attempt on its nodes.';
+comment on column acct.attempt.started_at is 'When the first task of the attempt started; null: no task started.';
+comment on column acct.attempt.done_at is 'When the last task of the attempt ended.';
+comment on column acct.attempt.ended_at is 'When all nodes of the attempt had finished with it, epilogs included; null: live.';
 comment on column acct.attempt.suspended_s is 'Seconds that the attempt was suspended.';
-comment on column acct.attempt.wait_s is 'Seconds from when it was eligible to its start.';
+comment on column acct.attempt.wait_s is 'Seconds from eligible_at to the start of the attempt.';
 comment on column acct.attempt.elapsed_s is
-	'Seconds from its start to the end of its last task, or to now; suspensions are included, epilogs are not.';
+	'Seconds from the start of the attempt to the end of its last task, or to now; suspensions are included, epilogs are '
+	'not.';
 comment on column acct.attempt.cpu_held_s is 'CPU seconds that the attempt held: allocated CPUs times the seconds held.';
 comment on column acct.attempt.gpu_held_s is 'GPU seconds that the attempt held; null: none.';
 comment on column acct.attempt.cpu_used_s is
@@ -65,21 +66,19 @@ comment on column acct.attempt.carbon_g is
 comment on column acct.attempt.max_rss_kb is
 	'Highest resident memory of one process of an ended task, pages of files that it maps included, in KiB.';
 comment on column acct.attempt.peak_mb is
-	'Most memory on one node that counts against a limit (anonymous and shared memory, not pages of files), in MiB. A '
-	'process too brief to be measured counts by max_rss_kb, but no more than cgroup_peak_mb. So it may be less than '
-	'max_rss_kb.';
+	'Highest resident memory of one process of an ended task, in KiB, pages of mapped files included.';
 comment on column acct.attempt.cgroup_peak_mb is
-	'Most memory of its cgroup on one node, cached pages of files included, in MiB; null: no cgroup.';
-comment on column acct.attempt.rchar is 'Bytes that read calls of its tasks returned, from any file, pipe or socket.';
-comment on column acct.attempt.wchar is 'Bytes that its tasks passed to write calls, to any file, pipe or socket.';
-comment on column acct.attempt.read_bytes is 'Bytes read from storage for its tasks.';
-comment on column acct.attempt.write_bytes is 'Bytes that its tasks caused to be written to storage.';
-comment on column acct.attempt.exit_code is 'Highest exit code of its tasks, 0 to 255.';
-comment on column acct.attempt.signal is 'Signal that ended a task of it; null: none.';
+	'Most memory of the attempt''s cgroup on one node, in MiB, cached pages of files included; null: no cgroup.';
+comment on column acct.attempt.rchar is 'Bytes that read calls of the attempt''s tasks returned, from any file, pipe or socket.';
+comment on column acct.attempt.wchar is 'Bytes that the attempt''s tasks passed to write calls, to any file, pipe or socket.';
+comment on column acct.attempt.read_bytes is 'Bytes read from storage for the attempt''s tasks.';
+comment on column acct.attempt.write_bytes is 'Bytes that the attempt''s tasks caused to be written to storage.';
+comment on column acct.attempt.exit_code is 'Highest exit code of the attempt''s tasks, 0 to 255.';
+comment on column acct.attempt.signal is 'Signal that ended a task of the attempt; null: none.';
 comment on column acct.attempt.cause is 'What ended the attempt; see acct.step.cause.';
 comment on column acct.attempt.message is 'Why the attempt ended as it did, in words.';
 comment on column acct.attempt.is_latest is
-	'Whether it is the latest attempt of its step; acct.last_attempt has these rows only.';
+	'Whether the attempt is the latest one of its step; acct.last_attempt has these rows only.';
 comment on column acct.attempt.clamped is
 	'Whether a time was moved to the time before it, to keep their order: the clocks of its nodes disagreed. Durations on one '
 	'node are exact all the same; elapsed_s and wait_s of such an attempt are not.';

@@ -1,6 +1,8 @@
--- Compares the usage figures with the rows that they are computed from, and those rows with what nodes have and what tasks ran.
+-- Compares the usage figures with the allocations and ends of steps from which they are computed, and these rows with the CPUs
+-- that nodes have and the times at which tasks ran.
 
--- Allocations cannot be proven right by sums of themselves. Two other witnesses are the sizes of nodes and the times of tasks.
+-- Sums of allocations cannot prove that the allocations are right. Two other sources can: the sizes of nodes and the times of
+-- tasks.
 create function internal.usage_witness(p_from timestamptz, p_to timestamptz)
 	returns table (figures text, key jsonb, added_up jsonb, raw jsonb)
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -19,7 +21,7 @@ begin
 		cross join lateral (values (lower(r), -h.cpus), (upper(r), h.cpus)) x (at, cpus)
 		where x.at is not null
 	), moment as (
-		-- Allocations that begin and that end at the same moment are summed up: the CPUs of one are those of the other.
+		-- Sum up allocations that begin and end at the same moment: CPUs of one that ends may pass to one that begins.
 		select f.node_id, f.at, sum(sum(f.cpus)) over o as cpus, sum(sum(f.mem_mb)) over o as mem_mb
 		from flow f
 		group by f.node_id, f.at
@@ -29,7 +31,7 @@ begin
 		jsonb_build_object('cpus', m.cpus, 'mem_mb', m.mem_mb), jsonb_build_object('cpus', s.cpus, 'mem_mb', s.mem_mb)
 	from moment m
 	join node n on n.node_id = m.node_id
-	-- A node that was made smaller may hold more for a while.
+	-- Steps may hold more CPUs than a node has for a while after the node was made smaller.
 	cross join lateral (select max(x.cpus) as cpus, max(x.mem_mb) as mem_mb from acct.node_state x
 		where x.node = n.name and x.from_at < p_to and x.until_at > p_from offset 0) s -- once a row
 	where m.cpus > s.cpus or m.mem_mb > s.mem_mb
@@ -39,12 +41,13 @@ begin
 		jsonb_build_object('started_at', e.started_at, 'ended_at', e.ended_at)
 	from held h
 	join task_end e on e.job_id = h.job_id and e.step_id = h.step_id and e.attempt = h.attempt and e.node_id = h.node_id
-	-- Of a lost node it is not known until when tasks ran.
+	-- Of a lost node, nobody knows until when its tasks ran.
 	where h.lost_at is null and (e.started_at < h.started_at or e.ended_at > h.ended_at);
 end $$;
 comment on function internal.usage_witness(timestamptz, timestamptz) is
-	'Moments at which more was held on a node than it has (figures: node_size), and tasks that ran while nothing was held '
-	'for them (task_end), within a time. added_up: what the allocations say; raw: the size of the node, the time of the task.';
+	'Contradictions from p_from to p_to, one row each: moments at which steps held more on a node than the node has '
+	'(figures: node_size), and tasks that ran while their step held nothing (task_end). added_up: what the allocations say; '
+	'raw: the size of the node, the time of the task.';
 
 create function internal.usage_compare() returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -68,7 +71,7 @@ begin
 						'time zone z.time_zone'
 				else '%1$s.month::timestamp at time zone z.time_zone, (%1$s.month + interval ''1 month'') at '
 					'time zone z.time_zone' end || ')' as within,
-			-- A row that is not there counts as one of nothing, like that of an allocation that took no time.
+			-- A missing row equals a row of zeros, such as the row of an allocation that took no time.
 			(select string_agg(format('coalesce(%%1$s.%I, %L)', m,
 				case when m = any (internal.usage_named()) then '{}' else '0' end), ', ' order by nr)
 				from unnest(c.measures) with ordinality u (m, nr)) as compared
@@ -96,13 +99,14 @@ comment on function internal.usage_compare() is
 	'clause. $1 and $2 are the days, from the first (included) to the last (excluded). $3: times that are not compared.';
 
 create function acct.usage_audit(p_from date, p_to date) returns table (figures text, key jsonb, added_up jsonb, raw jsonb)
--- jit = off: compiling takes longer than what it saves.
+-- jit = off: compiling would take longer than it saves.
 language plpgsql stable security definer set search_path = rota, pg_temp set jit = off as $$
 declare
-	-- Part or all of the usage of that time is of jobs that have been dropped, so it cannot be computed again.
+	-- Part of the usage in these periods is of dropped jobs, so it cannot be computed again.
 	v_gone constant tstzmultirange := (select coalesce(range_agg(g.during), '{}') from internal.range_gone() g);
 begin
-	-- One statement sees the figures, what is still due, and the rows, at one moment.
+	-- One statement reads the figures, the changes that are still to be added to them, and the rows, so all are of one
+	-- moment.
 	return query execute $audit$
 		with due as materialized (
 			select k.job_id, k.step_id, k.attempt, k.node_id, k.held, k.used from internal.usage_pending_key k
@@ -141,8 +145,8 @@ begin
 	cross join internal.usage_witness(p_from::timestamp at time zone z.time_zone, p_to::timestamp at time zone z.time_zone) w;
 end $$;
 comment on function acct.usage_audit(date, date) is
-	'Compares the usage figures of the days from p_from (included) to p_to (excluded), and of the months within them, with '
-	'the allocations and the ends of steps. Each row of the answer is a figure that differs: its table, its key, the stored '
-	'value (added_up) and the value computed now (raw). Two more kinds of rows are moments at which more was held on a node '
-	'than it has (node_size), and tasks that ran while nothing was held for them (task_end). There must be no row. Periods '
-	'with jobs that have left the database are not compared.';
+	'Compares the stored usage figures of the days from p_from (included) to p_to (excluded), and of the months within them, '
+	'with the allocations and the ends of steps. Returns one row for each figure that differs: its table, its key, the '
+	'stored value (added_up) and the value computed now (raw). Two more kinds of rows are moments at which steps held more '
+	'on a node than the node has (node_size), and tasks that ran while their step held nothing (task_end). A sound database '
+	'returns no row. Periods with jobs that have left the database are not compared.';

@@ -34,7 +34,7 @@ comment on column acct.checkpoint.path is
 comment on column acct.checkpoint.files is 'Number of its files; null: not complete.';
 comment on column acct.checkpoint.bytes is 'Bytes of its files; null: not complete.';
 comment on column acct.checkpoint.message is
-	'Why the checkpoint failed or was not used; null: it did not, or you are neither its owner nor an administrator.';
+	'Why the checkpoint failed or was not used; null: neither, or you are not its owner or an administrator.';
 comment on column acct.checkpoint.asked_at is 'When the checkpoint was asked for.';
 comment on column acct.checkpoint.taking_at is 'When the program began to take the checkpoint; null: not yet.';
 comment on column acct.checkpoint.complete_at is 'When the checkpoint was complete; null: not complete.';
@@ -42,7 +42,8 @@ comment on column acct.checkpoint.failed_at is 'When the checkpoint failed; null
 comment on column acct.checkpoint.restoring_at is 'When an attempt last began to start from the checkpoint; null: never.';
 comment on column acct.checkpoint.restored_at is 'When an attempt last started from the checkpoint; null: never.';
 comment on column acct.checkpoint.restores is 'How many attempts have started from the checkpoint.';
-comment on column acct.checkpoint.discarded_at is 'When its files were removed; null: they are there, or there were none.';
+comment on column acct.checkpoint.discarded_at is
+	'When Rota removed the checkpoint''s files; null: the files exist, or never existed.';
 comment on column acct.checkpoint.elapsed_s is
 	'Seconds from taking_at to complete_at: what the checkpoint cost; null: not complete.';
 comment on column acct.checkpoint.saved_s is

@@ -1,4 +1,4 @@
--- How much of what was held was used, and what was held for steps that failed.
+-- How much of the held resources steps used, and which resources failed attempts held.
 create view internal.acct_efficiency as
 select s.job_id, s.step_id, r.name as step, s.array_index, j.user_name, j.account, j.qos, r.partition, s.state, s.ended_at,
 	s.cpu_measured_s as cpu_held_s, s.cpu_usec / 1e6::numeric as cpu_used_s,
@@ -22,7 +22,8 @@ cross join lateral (
 where s.ended_at is not null and not s.is_array;
 select internal.owner_view('efficiency');
 comment on view acct.efficiency is
-	'Steps that have ended, and how much they used of what they held, all attempts together. Null: not measured.';
+	'Steps that have ended, one row each, with how much of the held resources they used, over all attempts. Null: not '
+	'measured.';
 comment on column acct.efficiency.job_id is 'Number of the job.';
 comment on column acct.efficiency.step_id is 'Number of the step in its job.';
 comment on column acct.efficiency.step is 'Name of the step in the script.';
@@ -33,21 +34,22 @@ comment on column acct.efficiency.qos is 'Quality of service of the job.';
 comment on column acct.efficiency.partition is 'Partition of the step.';
 comment on column acct.efficiency.state is 'State in which the step ended.';
 comment on column acct.efficiency.ended_at is 'When the step ended.';
-comment on column acct.efficiency.cpu_held_s is 'CPU-seconds held, where the use was measured.';
-comment on column acct.efficiency.cpu_used_s is 'CPU-seconds that its processes used.';
+comment on column acct.efficiency.cpu_held_s is 'CPU-seconds held by attempts whose use was measured.';
+comment on column acct.efficiency.cpu_used_s is 'CPU-seconds that the processes of the step used.';
 comment on column acct.efficiency.cpu_unused_s is 'CPU-seconds held and not used.';
-comment on column acct.efficiency.cpu_efficiency is 'Part of the CPU time held that was used; 1: all of it.';
+comment on column acct.efficiency.cpu_efficiency is 'CPU time used as a part of the CPU time held; 1: all of it.';
 comment on column acct.efficiency.mem_held_mb is
-	'Memory held on a node, in MiB, the most where nodes differ; null: it held none, or its use was not measured.';
+	'Memory held on one node, in MiB, the highest if nodes differ; null: the step held none, or its use was not measured.';
 comment on column acct.efficiency.mem_peak_mb is
 	'Most memory on a node that counts against a limit (anonymous and shared memory, not pages of files), in MiB.';
-comment on column acct.efficiency.mem_efficiency is 'Part of the memory held that was used at the highest; 1: all of it.';
-comment on column acct.efficiency.mem_unused_mb_s is 'MiB-seconds of memory held beyond the highest use.';
+comment on column acct.efficiency.mem_efficiency is 'Highest memory used as a part of the memory held; 1: all of it.';
+comment on column acct.efficiency.mem_unused_mb_s is 'MiB-seconds of memory that the step held beyond its highest use.';
 comment on column acct.efficiency.gpu_held_s is 'GPU seconds held; null: none.';
 comment on column acct.efficiency.gpu_efficiency is
-	'Mean of the gauges gpuN.util of its samples, from 0 to 1: of all its GPUs, all attempts together; null: no such gauge.';
+	'Mean of the gauges gpuN.util in the step''s samples, from 0 to 1, over all its GPUs and attempts; null: no such gauge.';
 comment on column acct.efficiency.energy_j is
-	'Joules used on its nodes: those of each whole node, by the CPUs held of those there are; null: no node could tell.';
+	'Joules used for the step, summed over its nodes: those of the whole node, times the part of its CPUs that the step '
+	'held; null: unknown.';
 comment on column acct.efficiency.carbon_g is
 	'Grams of CO2 equivalent emitted for energy_j, by acct.carbon_intensity; null: not known.';
 
@@ -68,7 +70,8 @@ cross join lateral (
 where t.state not in ('completed', 'skipped');
 select internal.owner_view('failure');
 comment on view acct.failure is
-	'Attempts that did not complete, also of steps that completed when they ran again, and what was held for them.';
+	'Attempts that did not complete, one row each, with the resources that they held. Steps that completed in a later '
+	'attempt are included.';
 comment on column acct.failure.job_id is 'Number of the job.';
 comment on column acct.failure.step_id is 'Number of the step in its job.';
 comment on column acct.failure.attempt is 'Number of the attempt, from 1.';
@@ -79,12 +82,12 @@ comment on column acct.failure.account is 'Account that pays; null: none.';
 comment on column acct.failure.qos is 'Quality of service of the job.';
 comment on column acct.failure.partition is 'Partition of the step.';
 comment on column acct.failure.state is 'State in which the attempt ended.';
-comment on column acct.failure.cause is 'What ended it; see acct.step.cause.';
+comment on column acct.failure.cause is 'What ended the attempt; see acct.step.cause.';
 comment on column acct.failure.message is 'Why the attempt failed, in words.';
-comment on column acct.failure.exit_code is 'Highest exit code of its tasks, 0 to 255.';
-comment on column acct.failure.signal is 'Signal that ended a task of it; null: none.';
-comment on column acct.failure.started_at is 'When its first task started; null: none did.';
+comment on column acct.failure.exit_code is 'Highest exit code of the attempt''s tasks, 0 to 255.';
+comment on column acct.failure.signal is 'Signal that ended a task of the attempt; null: none.';
+comment on column acct.failure.started_at is 'When the first task of the attempt started; null: no task started.';
 comment on column acct.failure.ended_at is 'When the attempt ended.';
-comment on column acct.failure.ran_again is 'Whether the step was run again after it.';
+comment on column acct.failure.ran_again is 'Whether the step ran again after the attempt.';
 comment on column acct.failure.cpu_held_s is 'CPU-seconds that were allocated to the attempt.';
-comment on column acct.failure.node_s is 'Seconds on nodes that were held for it: two nodes for one second are two.';
+comment on column acct.failure.node_s is 'Node-seconds that the attempt held: two nodes for one second are two.';

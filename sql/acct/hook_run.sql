@@ -1,4 +1,4 @@
--- Everything of the site's that ran, of all kinds, for questions that are not about one kind.
+-- Runs of all programs and functions of the site in one view, for questions that are not about one kind.
 create view acct.hook_run with (security_barrier) as
 select 'hook' as kind, h.hook as function, h.job_id, h.step_id, h.attempt, h.node, h.user_name, h.account,
 	h.started_at, h.ended_at, h.elapsed_s, null::int as tries, coalesce(h.exit_code = 0, false) as success,
@@ -24,21 +24,23 @@ select 'power', p.action, null, null, null, p.node, null, null, p.began_at, p.en
 	case p.status when 'done' then true when 'failed' then false end, p.message
 from acct.power_run p;
 comment on view acct.hook_run is
-	'Everything of the site''s that ran, or is to run, one row each: prologs and epilogs, functions of burst_buffer.lua, '
-	'deliveries of triggers, mails, and programs that power, boot and prepare nodes. The views of each kind have more columns.';
+	'Runs of the site''s programs and functions, past and to come, one row each: prologs and epilogs, functions of '
+	'burst_buffer.lua, deliveries of triggers, mails, and programs that power, boot and prepare nodes. The view of each kind '
+	'has more columns.';
 comment on column acct.hook_run.kind is
 	'hook (acct.hook), burst_buffer (acct.staging_call), trigger (acct.trigger_run), mail (acct.mail) or power (acct.power_run).';
 comment on column acct.hook_run.function is
-	'Which prolog or epilog, function, action on a node, or event that a trigger or mail is about.';
-comment on column acct.hook_run.job_id is 'Number of the job; null: it is about no job.';
-comment on column acct.hook_run.step_id is 'Number of the step in its job; null: it is not about one step.';
-comment on column acct.hook_run.attempt is 'Number of the attempt; null: it is not about one attempt.';
-comment on column acct.hook_run.node is 'The node where it ran, or that it is about; null: neither.';
-comment on column acct.hook_run.user_name is 'Login name of the owner of the job or the trigger; null: nobody''s.';
+	'Which prolog or epilog, Lua function or action on a node; of a trigger or mail, the event.';
+comment on column acct.hook_run.job_id is 'Number of the job; null: the run concerns no job.';
+comment on column acct.hook_run.step_id is 'Number of the step in its job; null: the run does not concern one step.';
+comment on column acct.hook_run.attempt is 'Number of the attempt; null: the run does not concern one attempt.';
+comment on column acct.hook_run.node is 'Node on which the program ran, or which the run concerns; null: neither.';
+comment on column acct.hook_run.user_name is 'Login name of the owner of the job or the trigger; null: no owner.';
 comment on column acct.hook_run.account is 'Account that pays for the job; null: none.';
-comment on column acct.hook_run.started_at is 'When it began, of several tries the last one; null: it has not, or it is a mail.';
-comment on column acct.hook_run.ended_at is 'When it ended; null: it has not, or it is a mail that was given up.';
-comment on column acct.hook_run.elapsed_s is 'Seconds that it ran; null: not known.';
-comment on column acct.hook_run.tries is 'How often it was tried, of a function which try it is; null: it is tried once.';
-comment on column acct.hook_run.success is 'Whether it succeeded; null: it is not over, or was not needed any more.';
-comment on column acct.hook_run.message is 'How it failed; null: it has not, or you may not see that.';
+comment on column acct.hook_run.started_at is 'When the run began, of several tries the last one; null: not begun, or a mail.';
+comment on column acct.hook_run.ended_at is 'When the run ended; null: not ended, or a mail that was given up.';
+comment on column acct.hook_run.elapsed_s is 'Seconds that the run took; null: not known.';
+comment on column acct.hook_run.tries is
+	'How often the run was tried; of a function of burst_buffer.lua, the number of this try; null: tried once only.';
+comment on column acct.hook_run.success is 'Whether the run succeeded; null: not ended, or no longer needed.';
+comment on column acct.hook_run.message is 'How the run failed; null: it did not, or you may not see that.';

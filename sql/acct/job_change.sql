@@ -7,18 +7,20 @@ join rota.job j on j.job_id = c.job_id
 cross join lateral (select j.user_name = current_user or (select pg_has_role('rota_admin', 'member')) as own) o
 where (select a.reads_all from acct.me a) or j.user_name = current_user
 	or j.account = any ((select a.accounts from acct.me a)::text[]);
-comment on view acct.job_change is 'What the site''s script job_submit has set in jobs, one row for each field.';
+comment on view acct.job_change is
+	'Fields of jobs that the site''s script job_submit has set, one row for each change of a field.';
 comment on column acct.job_change.job_id is 'Number of the job.';
 comment on column acct.job_change.change is 'Number of the change in its job, from 1.';
-comment on column acct.job_change.at is 'When it was made.';
+comment on column acct.job_change.at is 'When the script made the change.';
 comment on column acct.job_change.made_by is
-	'The function of the script: job_submit, when the job was submitted; job_modify, when somebody modified it.';
+	'Function of the script that made the change: job_submit, when the job was submitted; job_modify, when somebody modified '
+	'it.';
 comment on column acct.job_change.user_name is 'Login name of the job''s owner.';
 comment on column acct.job_change.account is 'Account that pays; null: none.';
 comment on column acct.job_change.field is
 	'The field that was set, as the script calls it; environment.NAME: a variable; admin_comment: a comment of the site.';
 comment on column acct.job_change.before is
-	'What the user had asked for, or what the job had; null: nothing, a variable, '
-	'or you are neither its owner nor an administrator.';
+	'Value of the field before the change; null: none, a variable, or you are neither the job''s owner nor an administrator.';
 comment on column acct.job_change.after is
-	'What the script has set; null: it took back what the user asked for, or you are neither its owner nor an administrator.';
+	'Value that the script has set; null: it removed what the user asked for, or you are neither the job''s owner nor an '
+	'administrator.';

@@ -13,7 +13,7 @@ select current_user::text as user_name,
 comment on view acct.me is 'The caller, one row: your login name, and which rows you see in the views of this schema.';
 comment on column acct.me.user_name is 'Your login name.';
 comment on column acct.me.reads_all is
-	'Whether you see everybody''s rows, as analysts do; else you see those of your own jobs and of accounts.';
+	'Whether you see the rows of all users, as analysts do. If not, you see those of your own jobs and of your accounts.';
 comment on column acct.me.accounts is 'Accounts that you coordinate, with all below them: you see the rows of their jobs.';
 
 create function internal.owner_view(p_view text) returns void
@@ -46,7 +46,7 @@ begin
 end $$;
 comment on function internal.owner_view(text) is
 	'Make the view acct.NAME of internal.acct_NAME, with the rows that the caller may see: all, or those of his jobs and of '
-	'the accounts that he coordinates. Columns user_name and account say whose a row is.';
+	'the accounts that he coordinates. The columns user_name and account of internal.acct_NAME name the owner of a row.';
 
 create view acct.site with (security_barrier) as
 select z.time_zone,
@@ -54,6 +54,6 @@ select z.time_zone,
 	else 0 end as rebuild_left
 from rota.usage_state z;
 comment on view acct.site is 'The site as a whole, one row.';
-comment on column acct.site.time_zone is 'Time zone by whose days and months usage is added up.';
+comment on column acct.site.time_zone is 'Time zone whose days and months the usage figures have.';
 comment on column acct.site.rebuild_left is
-	'0: the usage figures are whole; else they are being added up anew, and so much of that is still to be done.';
+	'Remaining work of a recomputation of the usage figures; 0: the figures are complete.';

@@ -16,8 +16,7 @@ comment on view acct.node is 'Nodes as they are now.';
 comment on column acct.node.node_id is 'Key of the node, never reused.';
 comment on column acct.node.node is 'Name of the node.';
 comment on column acct.node.state is
-	'unknown, up, down, drain or invalid; of a node that would be used, powering_off, '
-	'off or powering_on while its power is not on.';
+	'unknown, up, down, drain or invalid. If the node is up but its power is not on: powering_off, off or powering_on.';
 comment on column acct.node.reason is 'Why the node is not up.';
 comment on column acct.node.reason_by is 'User or daemon that gave the reason.';
 comment on column acct.node.reason_at is 'When the reason was given.';
@@ -41,10 +40,10 @@ comment on column acct.node.prep_verified is 'Whether the node has the preparati
 create view acct.node_event with (security_barrier) as
 select e.node_event_id, e.at, e.node_id, e.node, e.from_state, e.to_state, e.actor, e.reason from rota.node_event e;
 comment on view acct.node_event is 'Every change of a node''s state.';
-comment on column acct.node_event.node_event_id is 'Number of the event; later events have higher numbers.';
+comment on column acct.node_event.node_event_id is 'Changes of the states of nodes, one row each.';
 comment on column acct.node_event.at is 'When the state of the node changed.';
 comment on column acct.node_event.node_id is 'Key of the node, which may have been deleted since.';
-comment on column acct.node_event.node is 'Name that the node had then.';
+comment on column acct.node_event.node is 'Name that the node had at that time.';
 comment on column acct.node_event.from_state is 'State of the node before.';
 comment on column acct.node_event.to_state is 'State of the node after.';
 comment on column acct.node_event.actor is 'User or daemon that changed the state.';

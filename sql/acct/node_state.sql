@@ -1,4 +1,4 @@
--- The states of nodes, as spans of time.
+-- The states of nodes as spans of time.
 --
 -- Invariants:
 -- - The spans of a node do not overlap, and cover all the time in which the node existed.
@@ -36,12 +36,13 @@ select w.node, greatest(w.from_at, h.from_at) as from_at, least(w.until_at, h.un
 from was w
 join had h on h.node = w.node and h.from_at < w.until_at and h.until_at > w.from_at
 where h.cpus is not null;
-comment on view acct.node_state is 'Every span of time in which a node was in one state and had one size.';
+comment on view acct.node_state is 'Spans of time in which a node was in one state and had one size, one row each.';
 comment on column acct.node_state.node is 'Name of the node, which may have been deleted since.';
-comment on column acct.node_state.from_at is 'When that began; -infinity: before anything is known of it.';
-comment on column acct.node_state.until_at is 'When it ended; infinity: it is so now.';
-comment on column acct.node_state.state is 'unknown (never seen), up, down, drain, invalid, powering_off, off or powering_on.';
-comment on column acct.node_state.reason is 'Why it was not up.';
-comment on column acct.node_state.actor is 'Who said so: a user''s name or a daemon; null: not known.';
-comment on column acct.node_state.cpus is 'CPUs that might be allocated.';
-comment on column acct.node_state.mem_mb is 'Memory that might be allocated, in MiB.';
+comment on column acct.node_state.from_at is 'When the span began; -infinity: before the first record of the node.';
+comment on column acct.node_state.until_at is 'When the span ended; infinity: the span lasts.';
+comment on column acct.node_state.state is
+	'State of the node: unknown (never seen), up, down, drain, invalid, powering_off, off or powering_on.';
+comment on column acct.node_state.reason is 'Why the node was not up.';
+comment on column acct.node_state.actor is 'User or daemon that set the state; null: not known.';
+comment on column acct.node_state.cpus is 'CPUs of the node that could be allocated.';
+comment on column acct.node_state.mem_mb is 'Memory of the node that could be allocated, in MiB.';

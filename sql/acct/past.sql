@@ -1,18 +1,18 @@
--- The jobs, the queue, the nodes and the use of the cluster at a moment of the past. The functions read the views of this schema,
--- so a user sees of the past what he sees of the present.
+-- Jobs, queue, nodes and use of the cluster at a moment of the past. The functions read the views of schema acct, so a user sees
+-- the same rows of the past as of the present.
 
 create function acct.jobs_between(p_from timestamptz, p_to timestamptz)
 returns table (job_id bigint, user_name text, account text, qos text, submit_at timestamptz)
 language plpgsql stable set search_path = acct, pg_temp as $$
 begin
-	-- Said in two parts, so each can go by the indexes on times.
+	-- Two queries with `union all`, so each can use an index on times.
 	return query
 	select j.job_id, j.user_name, j.account, j.qos, j.submit_at from job j where j.submit_at <= p_to and j.ended_at >= p_from
 	union all
 	select j.job_id, j.user_name, j.account, j.qos, j.submit_at from job j where j.submit_at <= p_to and j.ended_at is null;
 end $$;
 comment on function acct.jobs_between(timestamptz, timestamptz) is
-	'Jobs that had been submitted by p_to and had not ended before p_from, for one moment or a span.';
+	'Jobs that were submitted by p_to and had not ended before p_from. For one moment, give it twice.';
 
 create function acct.queue_at(p_at timestamptz)
 returns table (job_id bigint, step_id int, step text, array_index int, user_name text, account text, qos text, partition text,
@@ -46,8 +46,9 @@ begin
 	order by j.job_id, e.step_id;
 end $$;
 comment on function acct.queue_at(timestamptz) is
-	'Steps that had been submitted and had not ended at a moment: their state then, since when they were in it, and what '
-	'they held (nodes, cpus; null: nothing), and what they had asked for. Elements of an array are there from their start on.';
+	'Steps that were submitted and not ended at the moment p_at, one row each: their state then, since when they were in it, '
+	'the resources that they held (nodes, cpus; null: none) and the resources asked for. An element of an array has a row '
+	'from its start on.';
 
 create function acct.nodes_at(p_at timestamptz)
 returns table (node text, state text, reason text, since timestamptz, cpus int, mem_mb bigint, steps bigint, cpus_held bigint,
@@ -61,7 +62,7 @@ begin
 			else x.cpus end) as cpus,
 			sum(x.mem_mb)::bigint as mem_mb
 		from acct.jobs_between(p_at, p_at) j
-		-- Few jobs were live.
+		-- Few jobs were live at p_at, so read the jobs first.
 		cross join lateral (select * from allocation y
 			where y.job_id = j.job_id and y.started_at <= p_at and coalesce(y.ended_at, 'infinity') > p_at
 			offset 0) x -- by key
@@ -80,18 +81,19 @@ begin
 		on true
 	left join lateral (select x.* from node_change x where x.node = n.node and x.at > p_at order by x.at limit 1) gets on true
 	left join held h on h.node = n.node
-	-- Not what was made later, in place of another one or not.
+	-- Leave out nodes that were created after p_at, also those created again under an old name.
 	where not exists (select from node_change x where x.node = n.node and x.at > p_at and x.action = 'create')
 	order by n.node;
 end $$;
 comment on function acct.nodes_at(timestamptz) is
-	'Nodes as they were at a moment: state, why and since when (null: since before anything is known of it), what was '
-	'prescribed (cpus, mem_mb), and what was held of it by the steps that you see. Those deleted since are left out.';
+	'Nodes as they were at the moment p_at, one row each: state, reason and begin of the state (null: before the first '
+	'record), configured cpus and mem_mb, and what the steps that you see held of these. Nodes that have been deleted since '
+	'are left out.';
 
 create function acct.whole_periods(p_unit text, p_range tstzrange, p_zone text) returns tstzmultirange
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 declare
-	-- The first begin of a period at or after the begin of the range, and the last one at or before its end.
+	-- The first begin of a period at or after the begin of the range, and the last begin at or before the end of the range.
 	v_first timestamptz := date_trunc(p_unit, lower(p_range), p_zone);
 	v_last constant timestamptz := date_trunc(p_unit, upper(p_range), p_zone);
 begin
@@ -103,7 +105,7 @@ begin
 	return case when v_first < v_last then tstzmultirange(tstzrange(v_first, v_last)) else '{}' end;
 end $$;
 comment on function acct.whole_periods(text, tstzrange, text) is
-	'The hours, days or months (p_unit) of a time zone that lie whole in a range, as one range; empty: there are none.';
+	'The hours, days or months (p_unit) of a time zone that lie entirely in a range, as one range; empty: none.';
 
 create function acct.usage_between(p_from timestamptz, p_to timestamptz)
 returns table (account text, user_name text, partition text, qos text, cpu_s numeric, node_s numeric, mem_mb_s numeric,
@@ -113,7 +115,7 @@ language plpgsql stable set search_path = acct, pg_temp as $$
 declare
 	v_zone constant text := (select z.time_zone from site z);
 	v_until constant timestamptz := greatest(p_to, p_from);
-	-- Whole months are read by month, whole days of the rest by day, whole hours of that by hour, and what remains from the
+	-- Read whole months by month, whole days of the rest by day, whole hours of that rest by hour, and the remainder from the
 	-- allocations.
 	v_months tstzmultirange := acct.whole_periods('month', tstzrange(p_from, v_until), v_zone);
 	v_days tstzmultirange := '{}';
@@ -163,6 +165,6 @@ begin
 	order by 5 desc;
 end $$;
 comment on function acct.usage_between(timestamptz, timestamptz) is
-	'What was held from one moment (included) to another (excluded), to the microsecond: CPU-seconds, seconds on nodes, '
-	'MiB-seconds, unit-seconds of generic resources. Of jobs that have left the database since it knows whole hours only: '
-	'what they held in the hours that p_from and p_to cut is missing.';
+	'Resources that steps held from p_from (included) to p_to (excluded), to the microsecond: CPU-seconds, node-seconds, '
+	'MiB-seconds, device-seconds of generic resources. Of jobs that have left the database only whole hours are known: what '
+	'they held in the first and last hour is missing if p_from or p_to cuts that hour.';

@@ -1,4 +1,4 @@
--- What steps waited for, and which of them determined how long a job took.
+-- Peer constraints between steps, and the chain of steps that determined how long a job took.
 create view internal.acct_edge as
 select e.job_id, e.step_id, r.name as step, e.kind, e."condition", e.peer_job_id, nullif(e.peer_step_id, -1) as peer_step_id,
 	p.name as peer, e.state, e.resolved_at,
@@ -8,18 +8,20 @@ join rota.job j on j.job_id = e.job_id
 join rota.step_request r on r.job_id = e.job_id and r.step_id = e.step_id
 left join rota.step_request p on p.job_id = e.peer_job_id and p.step_id = e.peer_step_id;
 select internal.owner_view('edge');
-comment on view acct.edge is 'Peer constraints between steps: which waits for which, and since when it no longer does.';
-comment on column acct.edge.job_id is 'Job of the step that is bound.';
-comment on column acct.edge.step_id is 'The step that is bound; of an array, its head.';
-comment on column acct.edge.step is 'Its name in the script.';
-comment on column acct.edge.kind is 'after: order; with: started in one decision; same_nodes; other_nodes.';
+comment on view acct.edge is
+	'Peer constraints between steps, one row each: which step waits for which peer, and since when it no longer waits.';
+comment on column acct.edge.job_id is 'Job of the step that has the constraint.';
+comment on column acct.edge.step_id is 'Step that has the constraint; of an array, its head.';
+comment on column acct.edge.step is 'Name of the step that has the constraint, in its script.';
+comment on column acct.edge.kind is
+	'Kind of the constraint. after: order; with: started in one decision; same_nodes; other_nodes.';
 comment on column acct.edge."condition" is 'For after: ok, any, fail, start, corr or teardown.';
-comment on column acct.edge.peer_job_id is 'Number of the job of the edge''s peer step.';
-comment on column acct.edge.peer_step_id is 'The peer; null: the whole of another job.';
-comment on column acct.edge.peer is 'Name of the peer in its script; null: a whole job.';
+comment on column acct.edge.peer_job_id is 'Number of the job of the peer.';
+comment on column acct.edge.peer_step_id is 'Number of the peer step; null: the peer is a whole job.';
+comment on column acct.edge.peer is 'Name of the peer step in its script; null: the peer is a whole job.';
 comment on column acct.edge.state is
-	'waiting, met, failed (can never be met), or not_needed (its peer ended well, or was skipped).';
-comment on column acct.edge.resolved_at is 'When it was settled; null: it waits.';
+	'State of the constraint: waiting, met, failed (can never be met), or not_needed (the peer ended well, or was skipped).';
+comment on column acct.edge.resolved_at is 'When the constraint was met, failed or became not_needed; null: waiting.';
 comment on column acct.edge.user_name is 'Login name of the bound step''s owner.';
 comment on column acct.edge.account is 'Account of the bound step''s job; null: none.';
 
@@ -31,7 +33,7 @@ language plpgsql stable set search_path = acct, pg_temp as $$
 begin
 	return query
 	with recursive whole as materialized (
-		-- An array begins with the first of its elements and ends with the last.
+		-- Use the start of an array's first element and the end of its last.
 		select s.step, min(s.step_id) as step_id, min(s.started_at) as started_at,
 			max(coalesce(s.ended_at, now())) as ended_at,
 			(array_agg(s.array_index order by coalesce(s.ended_at, now()) desc,
@@ -44,7 +46,7 @@ begin
 			w.* from (select * from whole x where x.started_at is not null order by x.ended_at desc,
 			x.step_id desc limit 1) w
 		union all
-		-- Before a step comes, of those that it was after, the one that ended last.
+		-- The predecessor of a step is the step that ended last among those that it had to run after.
 		select b.up + 1, p.*
 		from back b
 		cross join lateral (

@@ -49,8 +49,8 @@ where not s.is_array;
 comment on view acct.sacct is
 	'Steps as sacct -X --parsable2 of Slurm lists jobs, column by column as Open XDMoD asks for them; times in UTC. A row '
 	'for each step and each element of an array that was started.';
-comment on column acct.sacct.jobid is 'Job, with _INDEX for an element of an array.';
-comment on column acct.sacct.jobidraw is 'A number of its own for each row: the job''s times 16777216, and the step''s.';
+comment on column acct.sacct.jobid is 'Number of the job; of an array element, followed by _INDEX.';
+comment on column acct.sacct.jobidraw is 'Unique number of the row: the job''s number times 16777216, plus the step''s.';
 comment on column acct.sacct.rotastep is 'Job and name of the step, as Rota names it.';
 comment on column acct.sacct.cluster is 'Name of the database.';
 comment on column acct.sacct.partition is 'Partition of the step.';
@@ -60,20 +60,21 @@ comment on column acct.sacct."group" is 'Group id of the job''s owner when submi
 comment on column acct.sacct.gid is 'Group id of the job''s owner when submitting.';
 comment on column acct.sacct."user" is 'Login name of the job''s owner.';
 comment on column acct.sacct.uid is 'User id of the job''s owner.';
-comment on column acct.sacct.submit is 'When its job was submitted.';
-comment on column acct.sacct.eligible is 'When nothing but resources stood in its way; null: something does.';
-comment on column acct.sacct.start is 'When its first task started; Unknown: it has not.';
+comment on column acct.sacct.submit is 'When the job of the step was submitted.';
+comment on column acct.sacct.eligible is
+	'When the step became eligible: from then on it waited for resources only; null: not yet.';
+comment on column acct.sacct.start is 'When the first task of the step started; Unknown: not started.';
 comment on column acct.sacct."end" is
-	'When its last task ended, or it ended without any; epilogs run later. Unknown: neither has happened.';
-comment on column acct.sacct.elapsed is 'How long it ran, from start to end: [days-]hours:minutes:seconds.';
+	'When the last task of the step ended, or the step ended without any task; epilogs run later. Unknown: not ended.';
+comment on column acct.sacct.elapsed is 'Time from start to end: [days-]hours:minutes:seconds.';
 comment on column acct.sacct.exitcode is 'Exit code and signal, like 0:15.';
-comment on column acct.sacct.state is 'State, in Slurm''s word for it.';
-comment on column acct.sacct.nnodes is 'Nodes allocated.';
-comment on column acct.sacct.ncpus is 'CPUs allocated.';
-comment on column acct.sacct.reqcpus is 'CPUs asked for.';
+comment on column acct.sacct.state is 'State of the step, as Slurm calls it.';
+comment on column acct.sacct.nnodes is 'Number of nodes allocated.';
+comment on column acct.sacct.ncpus is 'Number of CPUs allocated.';
+comment on column acct.sacct.reqcpus is 'Number of CPUs asked for.';
 comment on column acct.sacct.reqmem is 'Memory asked for, over all nodes, in MiB, with an M.';
-comment on column acct.sacct.reqtres is 'What was asked for: cpu=, mem=, node=, and gres/NAME= for each generic resource.';
-comment on column acct.sacct.alloctres is 'What was allocated, likewise; empty: nothing.';
+comment on column acct.sacct.reqtres is 'Resources asked for: cpu=, mem=, node=, and gres/NAME= for each generic resource.';
+comment on column acct.sacct.alloctres is 'Resources allocated, in the form of reqtres; empty: none.';
 comment on column acct.sacct.timelimit is 'Time limit: [days-]hours:minutes:seconds, or UNLIMITED.';
 comment on column acct.sacct.nodelist is 'Names of the nodes, separated by commas.';
 comment on column acct.sacct.jobname is 'Name of the job.';

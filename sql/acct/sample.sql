@@ -10,7 +10,8 @@ join rota.job j on j.job_id = x.job_id
 join rota.node n on n.node_id = x.node_id;
 select internal.owner_view('sample');
 comment on view acct.sample is
-	'What running steps used at a moment, for as many days as the setting sample_days says. Null: unknown.';
+	'Samples of what running steps used, one row for each node (or task) and time. Rota keeps them for as many days as the '
+	'setting sample_days says. Null: unknown.';
 comment on column acct.sample.job_id is 'Number of the job.';
 comment on column acct.sample.step_id is 'Number of the step in its job.';
 comment on column acct.sample.attempt is 'Number of the attempt; the first one is 1.';
@@ -20,20 +21,22 @@ comment on column acct.sample.user_name is 'Login name of the job''s owner.';
 comment on column acct.sample.account is 'Account that pays; null: none.';
 comment on column acct.sample.partition is 'Partition of the step.';
 comment on column acct.sample.node is 'Name of the node.';
-comment on column acct.sample.task is 'Rank of a task, where a node has several; null: all processes of the step on the node.';
+comment on column acct.sample.task is
+	'Rank of the task that was sampled, if a node runs several; null: the sample is of all processes of the step on the '
+	'node.';
 comment on column acct.sample.at is 'When the sample was taken.';
-comment on column acct.sample.cpu_s is 'CPU seconds used so far.';
+comment on column acct.sample.cpu_s is 'CPU seconds used from the start to the sample.';
 comment on column acct.sample.rss_kb is 'Resident memory of the processes, in KiB.';
 comment on column acct.sample.swap_kb is 'Memory swapped out, in KiB.';
-comment on column acct.sample.minor_faults is 'Page faults without I/O so far.';
-comment on column acct.sample.major_faults is 'Page faults with I/O so far.';
-comment on column acct.sample.rchar is 'Bytes that read calls of the processes returned so far.';
-comment on column acct.sample.wchar is 'Bytes that the processes passed to write calls so far.';
-comment on column acct.sample.read_bytes is 'Bytes that the processes have read from storage so far.';
-comment on column acct.sample.write_bytes is 'Bytes that the processes have written to storage so far.';
-comment on column acct.sample.processes is 'Number of processes.';
+comment on column acct.sample.minor_faults is 'Page faults without I/O from the start to the sample.';
+comment on column acct.sample.major_faults is 'Page faults with I/O from the start to the sample.';
+comment on column acct.sample.rchar is 'Bytes that read calls of the processes returned from the start to the sample.';
+comment on column acct.sample.wchar is 'Bytes that the processes passed to write calls from the start to the sample.';
+comment on column acct.sample.read_bytes is 'Bytes that the processes read from storage from the start to the sample.';
+comment on column acct.sample.write_bytes is 'Bytes that the processes wrote to storage from the start to the sample.';
+comment on column acct.sample.processes is 'Number of processes at the time of the sample.';
 comment on column acct.sample.threads is 'Number of threads of all processes.';
-comment on column acct.sample.gauges is 'Figures of the site''s plug-in for the units held: {"gpu0.util": 35}.';
+comment on column acct.sample.gauges is 'Values of the site''s plug-in for the devices held: {"gpu0.util": 35}.';
 
 create view internal.acct_step_stats as
 select x.job_id, x.step_id, x.attempt, r.name as step, s.array_index, j.user_name, j.account, r.partition,
@@ -50,8 +53,8 @@ join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = x.job_id;
 select internal.owner_view('step_stats');
 comment on view acct.step_stats is
-	'What each attempt of a step used: highest, mean and last figures of its samples, and what was counted at its end. '
-	'Null: unknown.';
+	'Resource use of attempts, one row each: highest, mean and last values of their samples, and what nodes counted at the '
+	'end. Null: unknown.';
 comment on column acct.step_stats.job_id is 'Number of the job.';
 comment on column acct.step_stats.step_id is 'Number of the step in its job.';
 comment on column acct.step_stats.attempt is 'Number of the attempt; the first one is 1.';
@@ -60,20 +63,23 @@ comment on column acct.step_stats.array_index is 'Index of an array element; nul
 comment on column acct.step_stats.user_name is 'Login name of the job''s owner.';
 comment on column acct.step_stats.account is 'Account that pays; null: none.';
 comment on column acct.step_stats.partition is 'Partition of the step.';
-comment on column acct.step_stats.samples is 'Samples taken, of the node that has most; 0: none.';
-comment on column acct.step_stats.nodes_sampled is 'Nodes that have samples.';
+comment on column acct.step_stats.samples is 'Number of samples on the node that has most; 0: none.';
+comment on column acct.step_stats.nodes_sampled is 'Number of nodes that have samples of the attempt.';
 comment on column acct.step_stats.first_at is 'When the first sample was taken.';
 comment on column acct.step_stats.last_at is 'When the last sample was taken.';
 comment on column acct.step_stats.cpu_s is 'CPU seconds used: as the nodes counted them at the end, or by the last sample.';
 comment on column acct.step_stats.cpus_last is 'CPUs busy between the last two samples.';
 comment on column acct.step_stats.cpus_mean is 'CPUs busy on average, from the first sample to the last.';
-comment on column acct.step_stats.cpus_max is 'Most CPUs busy between two samples, each node''s added up.';
+comment on column acct.step_stats.cpus_max is
+	'Most CPUs busy between two samples: the highest value of each node, summed over the nodes.';
 comment on column acct.step_stats.rss_kb_last is 'Resident memory on all nodes in the last sample, in KiB.';
 comment on column acct.step_stats.rss_kb_mean is 'Mean resident memory on all nodes, in KiB.';
-comment on column acct.step_stats.rss_kb_max is 'Most resident memory in a sample, each node''s most added up, in KiB.';
+comment on column acct.step_stats.rss_kb_max is
+	'Most resident memory in a sample, in KiB: the highest value of each node, summed over the nodes.';
 comment on column acct.step_stats.swap_kb_last is 'Memory swapped out on all nodes in the last sample, in KiB.';
 comment on column acct.step_stats.swap_kb_mean is 'Mean memory swapped out on all nodes, in KiB.';
-comment on column acct.step_stats.swap_kb_max is 'Most memory swapped out in a sample, each node''s most added up, in KiB.';
+comment on column acct.step_stats.swap_kb_max is
+	'Most memory swapped out in a sample, in KiB: the highest value of each node, summed over the nodes.';
 comment on column acct.step_stats.peak_mb is 'Most memory on one node that counts against a limit, in MiB.';
 comment on column acct.step_stats.cgroup_peak_mb is
 	'Most memory of the cgroup on one node, cached pages of files included, in MiB.';
@@ -92,11 +98,14 @@ comment on column acct.step_stats.write_rate_mean is 'Bytes written to storage e
 comment on column acct.step_stats.write_rate_max is 'Most bytes written to storage each second between two samples.';
 comment on column acct.step_stats.processes_last is 'Processes on all nodes in the last sample.';
 comment on column acct.step_stats.processes_mean is 'Mean number of processes on all nodes.';
-comment on column acct.step_stats.processes_max is 'Most processes, each node''s most added up.';
+comment on column acct.step_stats.processes_max is
+	'Most processes in a sample: the highest number of each node, summed over the nodes.';
 comment on column acct.step_stats.threads_last is 'Threads on all nodes in the last sample.';
 comment on column acct.step_stats.threads_mean is 'Mean number of threads on all nodes.';
-comment on column acct.step_stats.threads_max is 'Most threads, each node''s most added up.';
-comment on column acct.step_stats.gauges is 'Figures of the site''s plug-in: {"n1:gpu0.util": {"last", "mean", "max"}}.';
+comment on column acct.step_stats.threads_max is
+	'Most threads in a sample: the highest number of each node, summed over the nodes.';
+comment on column acct.step_stats.gauges is
+	'Values of the site''s plug-in by node and device: {"n1:gpu0.util": {"last", "mean", "max"}}.';
 
 create view internal.acct_task_stats as
 select x.job_id, x.step_id, x.attempt, x.task, r.name as step, s.array_index, j.user_name, j.account, r.partition, n.name as node,
@@ -112,7 +121,8 @@ join rota.job j on j.job_id = x.job_id
 join rota.node n on n.node_id = x.node_id;
 select internal.owner_view('task_stats');
 comment on view acct.task_stats is
-	'What each task used while it ran, by its samples; acct.task has what the kernel counted at its end. Null: unknown.';
+	'Resource use of tasks while they ran, one row each, from samples; acct.task has what the kernel counted at their end. '
+	'Null: unknown.';
 comment on column acct.task_stats.job_id is 'Number of the job.';
 comment on column acct.task_stats.step_id is 'Number of the step in its job.';
 comment on column acct.task_stats.attempt is 'Number of the attempt; the first one is 1.';
@@ -126,7 +136,7 @@ comment on column acct.task_stats.node is 'Name of the node on which the task ra
 comment on column acct.task_stats.samples is 'Number of samples of the task.';
 comment on column acct.task_stats.first_at is 'When the first sample was taken.';
 comment on column acct.task_stats.last_at is 'When the last sample was taken.';
-comment on column acct.task_stats.cpu_s is 'CPU seconds used by the last sample.';
+comment on column acct.task_stats.cpu_s is 'CPU seconds that the task had used at the last sample.';
 comment on column acct.task_stats.cpus_last is 'CPUs busy between the last two samples.';
 comment on column acct.task_stats.cpus_mean is 'CPUs busy on average, from the first sample to the last.';
 comment on column acct.task_stats.cpus_max is 'Most CPUs busy between two samples.';
@@ -169,17 +179,19 @@ left join lateral (
 	where y.job_id = j.job_id
 ) x on true;
 select internal.owner_view('job_stats');
-comment on view acct.job_stats is 'What each job used, all steps and attempts together. Null: unknown.';
+comment on view acct.job_stats is 'Resource use of jobs, one row each, over all steps and attempts. Null: unknown.';
 comment on column acct.job_stats.job_id is 'Number of the job.';
 comment on column acct.job_stats.name is 'Name of the job.';
 comment on column acct.job_stats.user_name is 'Login name of the job''s owner.';
 comment on column acct.job_stats.account is 'Account that pays; null: none.';
-comment on column acct.job_stats.samples is 'Samples taken, of all steps and attempts.';
-comment on column acct.job_stats.cpu_s is 'CPU seconds used, of all attempts that are known.';
+comment on column acct.job_stats.samples is 'Number of samples of all steps and attempts.';
+comment on column acct.job_stats.cpu_s is 'CPU seconds used by all attempts whose use is known.';
 comment on column acct.job_stats.cpus_max is 'Most CPUs that one step had busy between two samples.';
-comment on column acct.job_stats.rss_kb_mean is 'Mean resident memory of its steps while they ran, by their samples, in KiB.';
-comment on column acct.job_stats.rss_kb_max is 'Most resident memory of one step, each node''s most added up, in KiB.';
-comment on column acct.job_stats.swap_kb_max is 'Most memory of one step swapped out, each node''s most added up, in KiB.';
+comment on column acct.job_stats.rss_kb_mean is 'Mean resident memory of the job''s steps while they ran, from samples, in KiB.';
+comment on column acct.job_stats.rss_kb_max is
+	'Most resident memory of one step, in KiB: the highest value of each node, summed over the nodes.';
+comment on column acct.job_stats.swap_kb_max is
+	'Most memory of one step swapped out, in KiB: the highest value of each node, summed over the nodes.';
 comment on column acct.job_stats.peak_mb is 'Most memory of one step on one node that counts against a limit, in MiB.';
 comment on column acct.job_stats.cgroup_peak_mb is
 	'Most memory of the cgroup on one node, cached pages of files included, in MiB.';

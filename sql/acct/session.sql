@@ -21,7 +21,7 @@ comment on column acct.session.user_name is 'Login name of the job''s owner.';
 comment on column acct.session.account is 'Account that pays; null: none.';
 comment on column acct.session.name is 'Name of the session.';
 comment on column acct.session.state is
-	'State of its sub-step, as in acct.substep: running, completed, failed, timeout or cancelled.';
+	'State of the session''s sub-step, as in acct.substep: running, completed, failed, timeout or cancelled.';
 comment on column acct.session.cause is 'What ended the session, as in acct.substep; idle_timeout: nobody used it.';
 comment on column acct.session.node is 'Node on which the session runs, as the step manager names it.';
 comment on column acct.session.cpus is 'CPUs that are set aside for the session.';

@@ -3,9 +3,9 @@ select a.account, a.parent, a.description, a.shares
 from rota.account a
 where (select m.reads_all from acct.me m) or a.account = any ((select m.accounts from acct.me m)::text[])
 	or exists (select from rota.association x where x.account = a.account and x.user_name = current_user);
-comment on view acct.account is 'Accounts: who pays. They form a tree.';
+comment on view acct.account is 'Accounts, one row each. Accounts pay for jobs, and form a tree.';
 comment on column acct.account.account is 'Name of the account.';
-comment on column acct.account.parent is 'The account above; null: the top.';
+comment on column acct.account.parent is 'The account above this one in the tree; null: top.';
 comment on column acct.account.description is 'Description for people.';
 comment on column acct.account.shares is
 	'Number of fair-share shares of the account. Its part of what the account above may use is this number divided by the sum of '
@@ -16,7 +16,8 @@ select a.account, a.user_name, a.shares
 from rota.association a
 where (select m.reads_all from acct.me m) or a.user_name = current_user
 	or a.account = any ((select m.accounts from acct.me m)::text[]);
-comment on view acct.association is 'Who may use which account. An account without any row is open to all.';
+comment on view acct.association is
+	'Users who may use accounts, one row for each pair. An account without any row is open to all.';
 comment on column acct.association.account is 'Name of the account.';
 comment on column acct.association.user_name is 'Login name of a user who may use the account.';
 comment on column acct.association.shares is
@@ -34,8 +35,9 @@ select t.account, t.user_name, t.parent, t.depth, t.shares, t.share, t.use_s, t.
 from internal.share_tree t
 where (select m.reads_all from acct.me m) or t.user_name = current_user
 	or t.account = any ((select m.accounts from acct.me m)::text[]);
-comment on view acct.share is 'Fair share as it is now: accounts, and users on them, with what they used lately.';
-comment on column acct.share.account is 'The account, or that of the user; null: none.';
+comment on view acct.share is
+	'Fair share as it is now, one row for each account and each user of an account, with their recent use.';
+comment on column acct.share.account is 'The account, or the account of the user; null: none.';
 comment on column acct.share.user_name is 'The user''s login name; null: the row is about the account.';
 comment on column acct.share.parent is 'The account above the account, or that of the user; null: the top.';
 comment on column acct.share.depth is 'Level of the account or user in the tree of accounts; 1: directly below the top.';
@@ -43,11 +45,12 @@ comment on column acct.share.shares is 'Number of shares of the account or user.
 comment on column acct.share.share is
 	'Part of the whole site that the account or user may use, by the numbers of shares, 0 to 1.';
 comment on column acct.share.use_s is
-	'CPU-seconds held, each counting less the longer ago (half after the setting fair_share_half_life_s), with all below it.';
+	'CPU-seconds held by the account or user and all below it. Earlier ones count less, half after the setting '
+	'fair_share_half_life_s.';
 comment on column acct.share.used is 'use_s as a part of the use of the whole site, 0 to 1.';
 comment on column acct.share.effective is
-	'used, with part of what the accounts and users under the same account used, and part of what the siblings of the accounts '
-	'above used, 0 to 1.';
+	'used, plus part of what the other accounts and users under the same account used, and part of what the siblings of the '
+	'accounts above used, 0 to 1.';
 comment on column acct.share.factor is
 	'Fair share factor, 0 to 1: 2^(-effective / share). Times the setting fair_share_weight_s, this is the number of '
 	'seconds by which steps of the account or user come forward in the queue.';
@@ -59,7 +62,9 @@ select l.limit_id, l.account, coalesce(l.user_name, nullif(l.whose, '')) as user
 from internal.limit_shown l
 where (select m.reads_all from acct.me m) or coalesce(l.user_name, nullif(l.whose, '')) = current_user
 	or l.account = any ((select m.accounts from acct.me m)::text[]);
-comment on view acct.limit is 'Limits, each with the amount that is used now.';
+comment on view acct.limit is
+	'Limits, one row each, with the amount that is used now. A limit that each user has by himself has one row for each user '
+	'who uses something of it.';
 comment on column acct.limit.limit_id is
 	'Key of the limit; one that holds for each user has a row for each who uses something of it.';
 comment on column acct.limit.account is

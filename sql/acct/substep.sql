@@ -31,13 +31,13 @@ comment on column acct.substep.array_index is 'Index of an array element; null: 
 comment on column acct.substep.user_name is 'Login name of the job''s owner.';
 comment on column acct.substep.account is 'Account that pays; null: none.';
 comment on column acct.substep.name is 'Name of the sub-step.';
-comment on column acct.substep.command is 'Program and arguments, the first 256 characters; null: not your own job.';
-comment on column acct.substep.tasks is 'Number of its tasks.';
+comment on column acct.substep.command is 'Program and arguments, the first 256 characters; null: the job is not yours.';
+comment on column acct.substep.tasks is 'Number of tasks of the sub-step.';
 comment on column acct.substep.cpus is 'CPUs that were set aside for the sub-step.';
 comment on column acct.substep.mem_mb is 'Memory that was set aside for the sub-step, in MiB; 0: none.';
-comment on column acct.substep.gres is 'Its generic resources, such as gpu:2; null: none.';
-comment on column acct.substep.after is 'Sub-steps that it waits for, as given: 3:ok,4:any; null: none.';
-comment on column acct.substep.priority is 'Its priority among the sub-steps of the job.';
+comment on column acct.substep.gres is 'Generic resources of the sub-step, such as gpu:2; null: none.';
+comment on column acct.substep.after is 'Sub-steps for which the sub-step waits, as given: 3:ok,4:any; null: none.';
+comment on column acct.substep.priority is 'Priority of the sub-step among those of the job.';
 comment on column acct.substep.retry is 'How often the sub-step may run again if it fails.';
 comment on column acct.substep.runs is 'How often the sub-step was started.';
 comment on column acct.substep.state is

@@ -1,4 +1,4 @@
--- Transfers: the data that lines stage-in and stage-out move.
+-- Transfers of data that lines stage-in and stage-out of scripts ask for.
 create view internal.transfer_now as
 select t.job_id, t.transfer, coalesce(r.place, '') as place, j.user_name, j.account, t.direction, t.mode, t.on_fail,
 	replace(t.source, '%N', coalesce(nullif(r.place, ''), '%N')) as source,
@@ -19,7 +19,8 @@ from rota.transfer t
 join rota.job j on j.job_id = t.job_id
 left join rota.transfer_run r on r.job_id = t.job_id and r.transfer = t.transfer
 where t.for_job is null; -- one that makes another's again reports to that
-comment on view internal.transfer_now is 'Transfers with their state, one row for each, or for each node that makes it.';
+comment on view internal.transfer_now is
+	'Transfers with their state, one row for each, or one for each node that makes the transfer.';
 
 create view internal.acct_transfer as
 select n.job_id, n.transfer, n.place, n.user_name, n.account, n.direction, n.mode, n.on_fail,
@@ -37,25 +38,29 @@ comment on column acct.transfer.transfer is 'Number of the transfer among those 
 comment on column acct.transfer.place is 'Node that has the data in a folder of its own; empty: all nodes have the same folder.';
 comment on column acct.transfer.user_name is 'Login name of the job''s owner.';
 comment on column acct.transfer.account is 'Account that pays; null: none.';
-comment on column acct.transfer.direction is 'in: before the steps; out: after them; drop: the folder of the job is removed.';
+comment on column acct.transfer.direction is
+	'in: before the steps; out: after the steps; drop: the folder of the job is removed.';
 comment on column acct.transfer.mode is 'How: copy, rsync, link or command.';
 comment on column acct.transfer.on_fail is 'What becomes of the data when the job fails: keep, out or drop.';
 comment on column acct.transfer.source is 'Path of the source; null: you are neither its owner nor an administrator.';
 comment on column acct.transfer.destination is 'Path of the destination; null: you are neither its owner nor an administrator.';
-comment on column acct.transfer.step_id is 'Step that makes it; null: the nodes of the job''s steps make it.';
+comment on column acct.transfer.step_id is 'Step that makes the transfer; null: the nodes of the job''s steps make it.';
 comment on column acct.transfer.state is
-	'pending; running; done; reused: the data was there; failed; interrupted: its program was killed; cancelled: the same, by a '
-	'cancel; kept: the data is still in the folder of the job, since something failed; dropped; skipped: the job ended before.';
-comment on column acct.transfer.by_job is 'Job that made it the latest time; null: it was not begun.';
-comment on column acct.transfer.node is 'Node on which the transfer was made the latest time; null: it was not begun.';
-comment on column acct.transfer.tries is 'How often the transfer was begun; null: it was not.';
-comment on column acct.transfer.files is 'Files on the side of the job at the end; null: it has not ended well.';
+	'pending; running; done; reused: the data was there already; failed; interrupted: the program of the transfer was '
+	'killed; cancelled: killed by a cancel; kept: the data is still in the folder of the job, since something failed; '
+	'dropped; skipped: the job ended before.';
+comment on column acct.transfer.by_job is 'Job that last made the transfer; null: not begun.';
+comment on column acct.transfer.node is 'Node on which the transfer was last made; null: not begun.';
+comment on column acct.transfer.tries is 'How often the transfer was begun; null: never.';
+comment on column acct.transfer.files is
+	'Number of files on the job''s side at the end of the transfer; null: the transfer has not ended well.';
 comment on column acct.transfer.bytes is 'Bytes in the transferred files; null: the transfer has not ended well.';
 comment on column acct.transfer.checksum is 'SHA-256 over the names and contents of the files, hex; null: not asked for.';
 comment on column acct.transfer.message is
-	'Why the transfer failed; null: it did not, or you are neither its owner nor an administrator.';
+	'Why the transfer failed; null: it did not, or you are neither the job''s owner nor an administrator.';
 comment on column acct.transfer.first_at is 'When the transfer was first begun; null: never.';
-comment on column acct.transfer.began_at is 'When the transfer was begun the latest time; null: never.';
-comment on column acct.transfer.ended_at is 'When its end was reported; null: it has not ended.';
-comment on column acct.transfer.elapsed_s is 'Seconds that the latest try took; null: it has not ended.';
-comment on column acct.transfer.bytes_per_s is 'Bytes divided by these seconds; null: it has not ended well.';
+comment on column acct.transfer.began_at is 'When the latest try of the transfer began; null: never.';
+comment on column acct.transfer.ended_at is 'When the end of the transfer was reported; null: not ended.';
+comment on column acct.transfer.elapsed_s is 'Seconds that the latest try of the transfer took; null: not ended.';
+comment on column acct.transfer.bytes_per_s is
+	'Bytes per second: bytes divided by elapsed_s; null: the transfer has not ended well.';

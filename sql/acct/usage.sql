@@ -21,8 +21,8 @@ cross join lateral (
 ) u
 where k.used and not k.rebuild;
 comment on view internal.usage_recent is
-	'Time and use of allocations that are not in the usage figures yet: of those that are live, up to now, and of those that '
-	'have ended and wait in rota.usage_pending. Null: nothing to add.';
+	'Allocations that the usage figures do not contain yet, with their time and use: live ones up to now, and ended ones '
+	'that wait in rota.usage_pending. Null: nothing to add.';
 
 create view internal.usage_recent_end as
 select e.hour, e.day, e.month, e.account, e.user_name, e.partition, e.qos, e.steps_ended, e.steps_completed, e.steps_failed,
@@ -34,7 +34,8 @@ cross join lateral (
 	offset 0 -- by key
 ) e
 where not k.rebuild and k.node_id is null;
-comment on view internal.usage_recent_end is 'Ends of steps that wait in rota.usage_pending.';
+comment on view internal.usage_recent_end is
+	'Ends of steps that wait in rota.usage_pending and that the usage figures do not contain yet.';
 
 create view acct.usage_hour with (security_barrier) as
 select x.hour, nullif(x.account, '') as account, x.user_name, x.partition, x.qos,
@@ -189,7 +190,7 @@ group by x.month, n.name;
 comment on view acct.node_usage_month is
 	'Usage of each node, month by month. It includes allocations that have just ended, and live ones up to now.';
 
--- Each column of these views gets the comment of the column of the usage table.
+-- Give each column of these views the comment of the same column of the usage table.
 do $$
 declare
 	v_column record;

@@ -1,4 +1,4 @@
--- How long steps waited. The figures of acct.usage_day have the mean only, so the other columns are computed from the steps.
+-- How long steps waited. acct.usage_day has only the mean, so the other columns are computed from the steps.
 create view acct.wait_day with (security_barrier) as
 select w.day, w.account, w.partition, w.qos, w.steps_started, w.mean_s, w.percentile_s[1] as median_s, w.percentile_s[2] as p90_s,
 	w.percentile_s[3] as p99_s, w.max_s
@@ -17,17 +17,17 @@ from (
 	group by d.day, s.account, s.partition, s.qos
 ) w;
 comment on view acct.wait_day is
-	'How long steps waited for resources, by the day on which they started (a step that ran again: the latest time), those '
-	'that run included. Of the steps that you see. Percentiles of days cannot be made into one of a month: take acct.step '
-	'for that.';
-comment on column acct.wait_day.day is 'The day, of the site''s time zone.';
+	'How long steps waited for resources, one row for each day, account, partition and QOS, counting the steps that you see. '
+	'The day is that on which a step started, the latest time if it ran again; running steps are included. Percentiles of '
+	'days cannot be combined into one of a month: use acct.step for that.';
+comment on column acct.wait_day.day is 'Day on which the steps started, in the time zone of the site.';
 comment on column acct.wait_day.account is 'Account that pays; null: none.';
 comment on column acct.wait_day.partition is 'Partition of the steps.';
 comment on column acct.wait_day.qos is 'Quality of service of the jobs.';
 comment on column acct.wait_day.steps_started is 'Number of steps that started.';
-comment on column acct.wait_day.mean_s is 'Seconds that they had waited, from when they were eligible to their start: the mean.';
-comment on column acct.wait_day.median_s is
-	'Seconds that half of them had waited at most; between two steps, what lies between them.';
-comment on column acct.wait_day.p90_s is 'Seconds that nine of ten had waited at most.';
-comment on column acct.wait_day.p99_s is 'Seconds that ninety-nine of a hundred had waited at most.';
-comment on column acct.wait_day.max_s is 'Seconds that the one had waited that waited longest.';
+comment on column acct.wait_day.mean_s is
+	'Mean of the seconds that the steps waited, from when they were eligible to their start.';
+comment on column acct.wait_day.median_s is 'Median of the seconds that the steps waited, interpolated between two steps.';
+comment on column acct.wait_day.p90_s is '90th percentile of the seconds that the steps waited.';
+comment on column acct.wait_day.p99_s is '99th percentile of the seconds that the steps waited.';
+comment on column acct.wait_day.max_s is 'Most seconds that one of the steps waited.';

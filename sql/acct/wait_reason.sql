@@ -1,4 +1,4 @@
--- What steps asked for, and why they waited.
+-- The resources that steps asked for, and why steps waited.
 create view internal.acct_request as
 select r.job_id, r.step_id, r.name as step, j.user_name, j.account, j.qos, r.partition, a.size as array_size, r.nodes_min,
 	r.ntasks, r.cpus_per_task, r.ntasks::bigint * r.cpus_per_task as cpus_requested,
@@ -9,44 +9,48 @@ from rota.step_request r
 join rota.job j on j.job_id = r.job_id
 left join rota.step_array a on a.job_id = r.job_id and a.step_id = r.step_id;
 select internal.owner_view('request');
-comment on view acct.request is 'What steps asked for, one row each; of an array, one row, for each of its elements.';
+comment on view acct.request is
+	'Requests of steps, one row each: the resources asked for. An array has one row, which is the request of each of its '
+	'elements.';
 comment on column acct.request.job_id is 'Number of the job.';
-comment on column acct.request.step_id is 'Number of the step in its job; of an array, that of the array.';
+comment on column acct.request.step_id is 'Number of the step in its job; of an array, the array''s number.';
 comment on column acct.request.step is 'Name of the step in the script.';
 comment on column acct.request.user_name is 'Login name of the job''s owner.';
 comment on column acct.request.account is 'Account that pays; null: none.';
 comment on column acct.request.qos is 'Quality of service of the job.';
 comment on column acct.request.partition is 'Partition that was asked for.';
-comment on column acct.request.array_size is 'Elements of the array, each of which asks for this; null: not an array.';
-comment on column acct.request.nodes_min is 'Lowest number of nodes.';
-comment on column acct.request.ntasks is 'Tasks, over all nodes.';
-comment on column acct.request.cpus_per_task is 'CPUs for each task.';
-comment on column acct.request.cpus_requested is 'CPUs, over all nodes.';
-comment on column acct.request.mem_requested_mb is 'Memory, over all nodes, in MiB; null: none.';
-comment on column acct.request.gres_requested is 'Generic resources on each node: {"gpu": 2}; null: none.';
-comment on column acct.request.licenses is 'Licences: {"matlab": 1}; null: none.';
-comment on column acct.request.node_constraint is 'Features that its nodes must have; null: none.';
-comment on column acct.request.image is 'Image that its nodes must have; null: the default image of each.';
-comment on column acct.request.prep is 'Preparation that its nodes must have, with its arguments, as NAME:ARGS; null: none.';
+comment on column acct.request.array_size is
+	'Number of elements of the array, each of which asks for the resources of this row; null: not an array.';
+comment on column acct.request.nodes_min is 'Lowest number of nodes asked for.';
+comment on column acct.request.ntasks is 'Number of tasks asked for, over all nodes.';
+comment on column acct.request.cpus_per_task is 'CPUs asked for each task.';
+comment on column acct.request.cpus_requested is 'CPUs asked for, over all nodes.';
+comment on column acct.request.mem_requested_mb is 'Memory asked for, over all nodes, in MiB; null: none.';
+comment on column acct.request.gres_requested is 'Generic resources asked for on each node: {"gpu": 2}; null: none.';
+comment on column acct.request.licenses is 'Licences asked for: {"matlab": 1}; null: none.';
+comment on column acct.request.node_constraint is 'Features that the step''s nodes must have; null: none.';
+comment on column acct.request.image is 'Image that the step''s nodes must have; null: the default image of each node.';
+comment on column acct.request.prep is
+	'Preparation that the step''s nodes must have, with its arguments, as NAME:ARGS; null: none.';
 comment on column acct.request.time_limit_s is 'Time limit in seconds; 0: none; null: that of the partition.';
-comment on column acct.request.begin_at is 'Before when it was not to start; null: no such time.';
-comment on column acct.request.deadline_at is 'Its deadline, --deadline: when it should have ended; null: no such time.';
-comment on column acct.request.submit_at is 'When its job was submitted.';
+comment on column acct.request.begin_at is 'Time before which the step may not start; null: none.';
+comment on column acct.request.deadline_at is 'Time by which the step should have ended (--deadline); null: none.';
+comment on column acct.request.submit_at is 'When the job of the step was submitted.';
 
--- What keeps a step back while it is pending: until it is eligible, its own edges and dates; holds; limits, which the steps of a
--- queue line reach together; and what the scheduler says (rota.plan), which says nothing of steps far back in the queue.
+-- Reasons why a pending step waits: before it is eligible, its own edges and dates; holds; limits, which the steps of a queue
+-- line reach together; and the reason that the scheduler gives (rota.plan), which is missing for steps far back in the queue.
 create view internal.wait_peer as
 select e.job_id, e.step_id, e.edge, e.kind, e.state, e.resolved_at,
 	e.peer_job_id || coalesce('.' || r.name || coalesce('[' || p.array_index || ']', ''), '') as label
 from rota.step_edge e
 left join rota.step p on p.job_id = e.peer_job_id and p.step_id = e.peer_step_id
 left join rota.step_request r on r.job_id = p.job_id and r.step_id = p.request_id;
-comment on view internal.wait_peer is 'Edges with the label of the peer: 812.solve, or 812 where the edge is to a whole job.';
+comment on view internal.wait_peer is 'Edges with the label of the peer: 812.solve, or 812 if the peer is a whole job.';
 
 create view internal.wait_before as
 select s.job_id, s.step_id, j.submit_at as from_at, f.eligible_at as until_at, f.reason,
-	-- While it waits, one of the peers that it waits for; afterwards the one that came last, or, of peers of which any one was
-	-- enough, the one that came first.
+	-- While a step waits: one of the peers that it waits for. Afterwards: the peer that met its condition last, or first if
+	-- any one peer was enough.
 	case
 	when f.reason = 'dependency'
 	then (select p.label from internal.wait_peer p
@@ -68,7 +72,7 @@ cross join lateral (
 ) f
 where s.array_index is null and f.reason is not null and coalesce(f.eligible_at, now()) - j.submit_at >= interval '1 second';
 comment on view internal.wait_before is
-	'Steps that waited for their own edges and dates, from the submission until they were eligible for the first time.';
+	'Waits of steps for their own edges and dates, one row each, from the submission until the step was first eligible.';
 
 create view internal.wait_again as
 select t.job_id, t.step_id, b.from_at, u.until_at, case when p.label is null then 'begin' else 'dependency' end as reason,
@@ -81,7 +85,7 @@ cross join lateral (
 		when s.ended_at is not null or s.begin_at <= now() then least(s.begin_at, s.ended_at) end as until_at
 ) u
 cross join lateral (
-	-- A step that had ended waits from when it was run again by a command.
+	-- A step that had ended and that a command ran again waits from that command on.
 	select greatest(t.ended_at, (select max(e.at) from rota.event e
 		where e.job_id = t.job_id and e.step_id = t.step_id and e.event = 'rerun' and e.at <= u.until_at)) as from_at
 	where u.until_at > t.ended_at
@@ -96,14 +100,15 @@ left join lateral (
 ) p on true
 where t.attempt > 0 and u.until_at >= b.from_at + interval '1 second';
 comment on view internal.wait_again is
-	'Steps that waited between two attempts until they were eligible again: for the delay before a retry, or for their peers.';
+	'Waits of steps between two attempts until they were eligible again, one row each: for the delay before a retry, or for '
+	'their peers.';
 
 create view internal.hold_start as
 select s.job_id, s.step_id, coalesce(h.at, r.at, j.submit_at) as held_at
 from rota.step s
 join rota.job j on j.job_id = s.job_id
 cross join lateral (
-	-- The latest event that ended an earlier hold of the step.
+	-- Find the latest event that ended an earlier hold of the step.
 	select coalesce(max(e.event_id), 0) as event_id from rota.event e
 	where e.job_id = s.job_id and e.step_id = s.step_id and e.event in ('release', 'rerun')
 	offset 0 -- by key
@@ -114,7 +119,7 @@ cross join lateral (
 	offset 0 -- by key
 ) h
 cross join lateral (
-	-- The job manager holds a step when its attempt has ended.
+	-- jobmgrd holds a step when its attempt has ended.
 	select max(e.at) as at from rota.event e
 	where e.job_id = s.job_id and e.step_id = s.step_id and s.held = 'system' and e.to_state = 'pending'
 		and e.from_state <> 'pending' and e.event_id > o.event_id
@@ -122,7 +127,8 @@ cross join lateral (
 ) r
 where s.held <> '';
 comment on view internal.hold_start is
-	'Steps that are held, or were when they ended, and since when: by a command, by the job manager, or by the script.';
+	'Steps that are on hold, or were when they ended, with the begin of the hold: by a command, by jobmgrd, or by the '
+	'script.';
 
 create view internal.wait_held as
 select h.job_id, h.step_id, h.held_at as from_at, s.ended_at as until_at
@@ -130,7 +136,7 @@ from internal.hold_start h
 join rota.step s on s.job_id = h.job_id and s.step_id = h.step_id
 where coalesce(s.ended_at, now()) - h.held_at >= interval '1 second';
 comment on view internal.wait_held is
-	'The holds of internal.hold_start that lasted for a second at least. Holds that were lifted are in rota.wait_reason.';
+	'Holds in internal.hold_start that lasted a second or longer. Holds that were lifted are in rota.wait_reason.';
 
 create view internal.wait_limited as
 select w.job_id, w.step_id, greatest(l.from_at, w.from_at) as from_at,
@@ -141,7 +147,7 @@ from (
 	join rota.step s on s.job_id = t.job_id and s.step_id = t.step_id
 	where t.attempt > 0 and s.array_index is null
 	union all
-	-- Steps that wait, or ended without another attempt.
+	-- Steps that wait, or that ended without another attempt.
 	select s.job_id, s.step_id, s.association_id, s.queue, greatest(s.eligible_at, s.begin_at),
 		coalesce(s.ended_at, 'infinity')
 	from rota.step s
@@ -162,7 +168,7 @@ from (
 ) w
 join rota.line_limited l on l.association_id = w.association_id and l.partition = w.queue and l.from_at < w.until_at
 	and coalesce(l.until_at, 'infinity') > w.from_at;
-comment on view internal.wait_limited is 'Steps that were eligible while a limit kept their queue line from starting any.';
+comment on view internal.wait_limited is 'Waits of eligible steps while a limit kept their queue line from starting any step.';
 
 create view internal.wait_unseen as
 select w.job_id, w.step_id, greatest(s.eligible_at, case when s.begin_at <= now() then s.begin_at end,
@@ -187,8 +193,8 @@ from (
 	where s.is_array and s.ended_at is null and s.held = '' and s.deps_waiting = 0
 		and case when a.by_corr then s.state = 'pending' else a.next < a.size and a.running >= a.max_running end
 	union all
-	-- After an attempt: it is to run again later, or waits for its peers again. Before the first one, see
-	-- internal.wait_before.
+	-- After an attempt, the step is to run again later, or waits for its peers again. internal.wait_before has the waits
+	-- before the first attempt.
 	select s.job_id, s.step_id, case when s.deps_waiting > 0 then 'dependency' else 'begin' end, null, null
 	from live.step s
 	where s.state = 'pending' and s.held = '' and (s.deps_waiting > 0 or s.begin_at > now())
@@ -228,7 +234,7 @@ from (
 	) e
 	where s.is_array
 	union all
-	-- Steps that were cancelled before they started.
+	-- Include steps that were cancelled before they started.
 	select s.job_id, s.step_id, greatest(s.eligible_at, s.begin_at), s.ended_at, 'priority', s.association_id, s.queue
 	from rota.step s
 	where s.state = 'cancelled' and s.attempt = 0 and s.deps_waiting = 0 and s.held = '' and not s.is_array
@@ -240,8 +246,9 @@ where w.until_at - w.from_at >= interval '1 second'
 		where l.association_id = w.association_id and l.partition = w.queue and l.from_at < w.until_at
 			and coalesce(l.until_at, 'infinity') > w.from_at);
 comment on view internal.wait_short is
-	'Waits of a second or longer that are over and have no row elsewhere: the scheduler started the step before it gave a '
-	'reason. The scheduler reads the head of a long queue more often, so these steps waited for others first.';
+	'Ended waits of a second or longer without a row elsewhere: the scheduler started the step before it gave a reason. The '
+	'scheduler reads the head of a long queue more often than the rest, so these steps first waited for the steps before '
+	'them.';
 
 create view internal.acct_wait_reason as
 select w.job_id, w.step_id, r.name as step, j.user_name, j.account, j.qos, r.partition, w.from_at, w.until_at,
@@ -269,24 +276,25 @@ join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = w.job_id;
 select internal.owner_view('wait_reason');
 comment on view acct.wait_reason is
-	'Why steps waited and wait, over time: one row for each reason and as long as it lasted, if that was a second at least. '
-	'Each wait of a second or longer has a row; the time before the scheduler gave its first reason counts for that reason. '
-	'Each step that waits now has a row without until_at. Holds and limits may overlap with other reasons.';
+	'Why steps waited and wait, one row for each reason and the time that it lasted, if that was a second or longer. Each '
+	'wait of a second or longer has a row; the time before the scheduler gave its first reason counts for that reason. A '
+	'step that waits now has a row without until_at. Holds and limits may overlap with other reasons.';
 comment on column acct.wait_reason.job_id is 'Number of the job.';
 comment on column acct.wait_reason.step_id is
-	'Number of the step in its job; of an array, that of the array for the elements that had not started.';
+	'Number of the step in its job; for elements of an array that had not started, the array''s number.';
 comment on column acct.wait_reason.step is 'Name of the step in the script.';
 comment on column acct.wait_reason.user_name is 'Login name of the job''s owner.';
 comment on column acct.wait_reason.account is 'Account that pays; null: none.';
 comment on column acct.wait_reason.qos is 'Quality of service of the job.';
 comment on column acct.wait_reason.partition is 'Partition that was asked for.';
-comment on column acct.wait_reason.from_at is 'From when it waited for this reason.';
-comment on column acct.wait_reason.until_at is 'Until when; null: it still does.';
-comment on column acct.wait_reason.wait_s is 'How long that was, in seconds, or is up to now.';
+comment on column acct.wait_reason.from_at is 'When the wait for this reason began.';
+comment on column acct.wait_reason.until_at is 'When the wait for this reason ended; null: not ended.';
+comment on column acct.wait_reason.wait_s is 'Seconds from from_at to until_at, or to now.';
 comment on column acct.wait_reason.reason is
-	'Reason: dependency or begin (--begin, or the delay before a retry) before it was eligible; held; then resources, '
+	'Reason: dependency or begin (--begin, or the delay before a retry) before the step was eligible; held; then resources, '
 	'priority, partition, license, node, peer, deadline, limit, array_limit, maintenance, reservation or power.';
 comment on column acct.wait_reason.blocker is
-	'Label of another step, or number of a job, that it waited for, or the limit that was reached, in words; null: none known. '
-	'Of several dependencies, one that is not met yet; afterwards the one that came last.';
-comment on column acct.wait_reason.blocker_job_id is 'Number of the job of that step; null: it waited for none.';
+	'The step (its label) or job (its number) for which the step waited, or the limit that was reached, in words; null: none '
+	'known. Of several dependencies, one that is not met yet; afterwards the one that was met last.';
+comment on column acct.wait_reason.blocker_job_id is
+	'Number of the job for which, or for whose step, the step waited; null: none.';
