@@ -21,7 +21,8 @@ begin
 		when v_how is null then 'it was not submitted with --checkpoint'
 		end;
 end $$;
-comment on function internal.checkpoint_refusal(rota.step) is 'Why no checkpoint of a step can be asked for now; null: one can.';
+comment on function internal.checkpoint_refusal(rota.step) is
+	'Returns the reason why no checkpoint of a step can be asked for now; null: one can be asked for.';
 
 create function internal.checkpoint_open(p_step rota.step) returns rota.checkpoint
 language sql stable set search_path = rota, pg_temp as $$
@@ -30,14 +31,14 @@ language sql stable set search_path = rota, pg_temp as $$
 		and c.state in ('asked', 'taking');
 $$;
 comment on function internal.checkpoint_open(rota.step) is
-	'The checkpoint that is under way of the present attempt of a step; null: none.';
+	'The checkpoint of the present attempt of a step that is asked or taking; null: none.';
 
 create function internal.checkpoint_wait() returns interval
 language sql stable set search_path = live, rota, pg_temp as $$
 	select make_interval(secs => internal.setting_int('checkpoint_wait_s'));
 $$;
 comment on function internal.checkpoint_wait() is
-	'Time that a program has to begin a checkpoint, and then the same time to complete it.';
+	'Time within which a program has to begin a checkpoint. It then has the same time again to complete the checkpoint.';
 
 create function internal.checkpoint_next(p_job bigint, p_step int) returns int
 language sql stable set search_path = rota, pg_temp as $$
@@ -68,7 +69,7 @@ declare
 	v_step rota.step;
 	v_open rota.checkpoint;
 	v_generation int;
-	-- The stronger wish counts.
+	-- If a checkpoint is under way, the later of the two wishes in this list counts.
 	c_order constant text[] := array['continue', 'requeue', 'end'];
 begin
 	select s.* into v_step from rota.step s where s.job_id = p_job and s.step_id = p_step;
@@ -81,7 +82,7 @@ begin
 		set then_do = p_then, reason = p_reason, asked_by = p_by, why = p_why
 		where c.job_id = p_job and c.step_id = p_step and c.generation = v_open.generation
 			and (array_position(c_order, p_then) > array_position(c_order, c.then_do)
-				-- Of two that end it, a move may be given up.
+				-- A move (reason "move") may be given up, so a wish of equal strength replaces it.
 				or p_then = c.then_do and c.reason = 'move');
 		if found and v_open.reason = 'move' then
 			perform internal.move_unsaved(v_open);
@@ -123,13 +124,15 @@ begin
 	end if;
 end $$;
 comment on function internal.checkpoint_follow(rota.checkpoint, boolean) is
-	'Do to a step what is to follow its complete checkpoint. p_ended: its program has ended already.';
+	'Apply to a step what was to follow its complete checkpoint (then_do). p_ended: the program of the step has ended '
+	'already.';
 
 create function internal.checkpoint_forget(p_job bigint, p_step int, p_generations int[]) returns void
 language sql set search_path = rota, pg_temp as $$
 	delete from checkpoint_file f where f.job_id = p_job and f.step_id = p_step and f.generation = any (p_generations);
 $$;
-comment on function internal.checkpoint_forget(bigint, int, int[]) is 'Delete the files of checkpoints that can be used no more.';
+comment on function internal.checkpoint_forget(bigint, int, int[]) is
+	'Delete the rows of rota.checkpoint_file of checkpoints that can no longer be used.';
 
 create function internal.checkpoint_fail(p_failed rota.checkpoint, p_message text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -141,7 +144,7 @@ begin
 		and t.step_id = p_failed.step_id and t.attempt = p_failed.attempt and t.ended_at is null and t.outcome is null) then
 		perform internal.preempt_unsaved(p_failed) where p_failed.reason = 'preempt';
 		perform internal.move_unsaved(p_failed) where p_failed.reason = 'move';
-		-- An evacuation may wait for a checkpoint that somebody else asked for.
+		-- An evacuation may wait for this checkpoint, which somebody else asked for.
 		perform internal.evacuation_unsaved(p_failed) where p_failed.state in ('asked', 'taking');
 	end if;
 	if p_failed.complete_at is not null then
@@ -153,7 +156,7 @@ begin
 	notify rota_event;
 end $$;
 comment on function internal.checkpoint_fail(rota.checkpoint, text) is
-	'Mark a checkpoint as failed, also when its files have changed.';
+	'Mark a checkpoint as failed. Also for a complete checkpoint whose files have changed.';
 
 create function internal.checkpoint_expired() returns bigint[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -172,7 +175,7 @@ begin
 	from checkpoint c
 	where c.job_id = any (p_jobs) and c.state in ('asked', 'taking') and c.deadline_at <= now();
 end $$;
-comment on function internal.checkpoint_expire(bigint[]) is 'Give up the checkpoints of locked jobs whose deadline has passed.';
+comment on function internal.checkpoint_expire(bigint[]) is 'Fail the checkpoints of locked jobs whose deadline has passed.';
 
 create function internal.checkpoint_saved(p_job bigint, p_step int, p_attempt int) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -182,7 +185,7 @@ begin
 			and c.state <> 'failed');
 end $$;
 comment on function internal.checkpoint_saved(bigint, int, int) is
-	'Whether an attempt has left a checkpoint that a later one can go on from.';
+	'Whether an attempt has left a checkpoint from which a later attempt can go on.';
 
 create function internal.checkpoint_goes_on(p_how jsonb, p_result text, p_cause text, p_exit int, p_saved boolean) returns boolean
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -190,8 +193,8 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		or p_result = 'timeout' and p_saved and p_how ? 'before_s');
 $$;
 comment on function internal.checkpoint_goes_on(jsonb, text, text, int, boolean) is
-	'Whether a step is queued again after the end of an attempt: its program asked for it by exit code 85, or its time limit was '
-	'reached after it was saved, and it is to be longer than that.';
+	'Whether a step is queued again after the end of an attempt: its program asked for that by exit code 85, or the attempt '
+	'reached its time limit after it was saved, and its checkpoints are for running longer than the time limit (before_s).';
 
 create function internal.checkpoint_close(p_closed internal.attempt_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -207,4 +210,4 @@ begin
 	where t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt;
 end $$;
 comment on function internal.checkpoint_close(internal.attempt_end[]) is
-	'Fail the checkpoints that attempts which are over have not completed, and drop their timers.';
+	'Fail the incomplete checkpoints of attempts that have ended, and delete the timers of these attempts.';

@@ -14,8 +14,8 @@ begin
 	node_s := (select count(*) from node) * extract(epoch from now() - v_from);
 end $$;
 comment on function internal.node_failures() is
-	'How often nodes that were up went down in the last 90 days, or since the first event, '
-	'and for how many seconds all nodes together could.';
+	'How often nodes that were up went down in the last 90 days, or since the first event if that is later; and this time in '
+	'seconds times the number of nodes.';
 
 create function internal.checkpoint_cost(p_job bigint, p_step int, out cost_s double precision, out costs int)
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -26,7 +26,7 @@ begin
 		order by c.generation desc limit 5) x;
 end $$;
 comment on function internal.checkpoint_cost(bigint, int) is
-	'Mean seconds that the latest five checkpoints of a step took; null: it has none.';
+	'Mean seconds that the latest five checkpoints of a step took, and their number; null: the step has no checkpoint.';
 
 create function internal.checkpoint_interval(p_cost_s double precision, p_mtbf_s double precision) returns double precision
 language sql stable set search_path = rota, pg_temp as $$
@@ -34,7 +34,9 @@ language sql stable set search_path = rota, pg_temp as $$
 		else least(greatest(sqrt(2 * p_cost_s * p_mtbf_s), p_cost_s, 10), 86400) end;
 $$;
 comment on function internal.checkpoint_interval(double precision, double precision) is
-	'Seconds between checkpoints by which least time is lost, by J. W. Young; from ten seconds, or what one takes, to a day.';
+	'Seconds between checkpoints by which least time is lost, by J. W. Young''s formula. p_cost_s: seconds that one '
+	'checkpoint takes (null: not known, use the setting); p_mtbf_s: mean seconds between failures. Between ten seconds, or '
+	'p_cost_s, and a day.';
 
 create function internal.checkpoint_timer_set(p_step rota.step) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -62,9 +64,10 @@ begin
 	end if;
 end $$;
 comment on function internal.checkpoint_timer_set(rota.step) is
-	'Work out how often a step is checkpointed, if it asks for that, and when next. The caller has locked its job.';
+	'Compute how often checkpoints of a step are taken, if the step asks for that, and when the next one is due. The caller '
+	'has locked its job.';
 
--- A job in a range that is over cannot be locked, so this is done without its lock.
+-- A job in a detached range cannot be locked, so this function needs no lock of the job.
 create function internal.checkpoint_timer_drop() returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
@@ -75,14 +78,14 @@ begin
 			and s.step_id = d.step_id and s.attempt = d.attempt and s.ended_at is null and s.state <> 'pending')
 		for update skip locked);
 end $$;
-comment on function internal.checkpoint_timer_drop() is 'Drop the timers that are due of attempts that are over.';
+comment on function internal.checkpoint_timer_drop() is 'Delete the due timers of attempts that have ended.';
 
 create function internal.checkpoint_timer_due() returns bigint[]
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return array(select distinct t.job_id from checkpoint_timer t where t.next_at <= now());
 end $$;
-comment on function internal.checkpoint_timer_due() is 'Jobs of which a checkpoint is to be asked for now.';
+comment on function internal.checkpoint_timer_due() is 'Jobs with a step of which a checkpoint is to be asked for now.';
 
 create function internal.checkpoint_timer_fire(p_jobs bigint[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -94,7 +97,7 @@ begin
 	where t.job_id = any (p_jobs) and t.next_at <= now();
 end $$;
 comment on function internal.checkpoint_timer_fire(bigint[]) is
-	'Ask for the checkpoints of locked jobs whose time has come. What does not run, or is suspended, is left out.';
+	'Ask for the checkpoints of locked jobs whose timers are due. Steps that do not run, or are suspended, are left out.';
 
 create function internal.checkpoint_timer_json(p_job bigint, p_step int) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -103,4 +106,4 @@ begin
 		where t.job_id = p_job and t.step_id = p_step);
 end $$;
 comment on function internal.checkpoint_timer_json(bigint, int) is
-	'How often a step is checkpointed, and how that was worked out; null: it is not.';
+	'How often checkpoints of a step are taken, and how that was computed; null: the step has no timer.';

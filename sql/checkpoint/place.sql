@@ -1,4 +1,4 @@
--- On which nodes a step that runs again cannot go on from its checkpoint.
+-- Nodes on which a step that runs again cannot go on from its checkpoint.
 --
 -- Called by: api.schedule_pending, so that the step is not placed there, and internal.why_step.
 -- Invariants:
@@ -18,7 +18,8 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 	limit 1;
 $$;
 comment on function internal.need_lacking(jsonb, jsonb) is
-	'The first need of a checkpoint (rota.checkpoint.needs) that a node with this does not meet, as text; null: it meets all.';
+	'The first need of a checkpoint (rota.checkpoint.needs) that a node with the facts p_has does not meet, as text; null: '
+	'the node meets all needs.';
 
 create function internal.checkpoint_unread(p_from rota.checkpoint) returns table (node text, message text)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -32,8 +33,8 @@ begin
 	order by t.nodes[1], s.attempt desc;
 end $$;
 comment on function internal.checkpoint_unread(rota.checkpoint) is
-	'Nodes on which attempts could lately not go on from a checkpoint, and why: it is not visible there, or its driver said so. '
-	'The program goes on on the first node of an attempt.';
+	'Nodes on which attempts could recently not go on from a checkpoint, and why: its files are not visible on the node, or '
+	'its driver failed. The first node of an attempt is the one that reads the checkpoint.';
 
 create function internal.nodes_remain(p_job bigint, p_step int, p_without text[]) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -48,7 +49,7 @@ begin
 			and n.name <> all (r.exclude) and n.name <> all (p_without));
 end $$;
 comment on function internal.nodes_remain(bigint, int, text[]) is
-	'Whether as many nodes that are up as a step needs are left of those that it may run on; null: none is.';
+	'Whether a step still has enough nodes that are up, of those that it may run on, without p_without; null: no such node.';
 
 create function internal.checkpoint_misfits(p_jobs bigint[], p_steps int[])
 	returns table (job_id bigint, step_id int, generation int, nodes text[], lacks text, found_out boolean)
@@ -90,14 +91,14 @@ begin
 	union all
 	select u.job_id, u.step_id, u.generation, array_agg(u.node order by u.node), u.message, true
 	from unread u
-	-- Where too few other nodes are left, these are tried again, until the step is held.
+	-- If too few other nodes are left, such nodes are tried again, until the step is put on hold.
 	where internal.nodes_remain(u.job_id, u.step_id, coalesce(u.without, '{}')
 		|| array(select y.node from unread y where y.job_id = u.job_id and y.step_id = u.step_id))
 	group by u.job_id, u.step_id, u.generation, u.message;
 end $$;
 comment on function internal.checkpoint_misfits(bigint[], int[]) is
-	'Nodes of their partitions on which steps cannot go on from the checkpoint that their next attempt starts from (generation), '
-	'and what these lack. found_out: an attempt found it out there.';
+	'Nodes of their partitions on which steps cannot go on from the checkpoint (generation) from which their next attempt '
+	'starts, and what these nodes lack. found_out: an attempt on the node found that out.';
 
 create function internal.why_misfits(p_job bigint, p_step int) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -109,4 +110,5 @@ begin
 		null, null)
 	from internal.checkpoint_misfits(array[p_job], array[p_step]) m;
 end $$;
-comment on function internal.why_misfits(bigint, int) is 'The nodes on which a step that waits cannot go on from its checkpoint.';
+comment on function internal.why_misfits(bigint, int) is
+	'The nodes on which a waiting step cannot go on from its checkpoint, one JSON object each.';

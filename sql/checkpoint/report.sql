@@ -1,5 +1,5 @@
--- Reports of rota-checkpoint, which runs on the node as the owner of the job: from which checkpoint an attempt starts,
--- and which it has taken.
+-- Reports of rota-checkpoint, which runs on the node as the owner of the job: from which checkpoint an attempt starts, and which
+-- checkpoints the attempt has taken.
 --
 -- Invariants:
 -- - A report changes only rows of steps of its sender, and only for the present attempt of the step. One of an earlier attempt is
@@ -26,8 +26,8 @@ language sql stable set search_path = rota, pg_temp as $$
 	where w.attempt is null or u.attempt >= w.attempt or u.generation <= w.generation;
 $$;
 comment on function internal.checkpoint_eligible(bigint, int) is
-	'The checkpoints of a step that an attempt may start from by itself. Those above the generation that a user chose last are '
-	'left out, as far as they are older than that choice: the user wanted to go on from before them.';
+	'The checkpoints of a step from which an attempt may start unless the user names one. If the user has chosen a '
+	'generation, higher generations that are older than this choice are left out: the user wanted to go on from before them.';
 
 create function internal.checkpoint_json(p_one rota.checkpoint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -64,15 +64,17 @@ begin
 		|| case when v_from.generation is null then '{"generation": 0}' else internal.checkpoint_json(v_from) end;
 end $$;
 comment on function internal.checkpoint_begin(rota.step, int) is
-	'Choose what the present attempt of a step starts from: the generation that was asked for, or the latest, or the one before '
-	'a damaged one (p_below). Answer as internal.checkpoint_json, generation 0: the beginning; kept: all generations that are '
-	'still there; wait_s: seconds within which it is to be restored.';
+	'Choose from which checkpoint the present attempt of a step starts: the generation that was asked for, or the latest, or '
+	'one before a damaged one (p_below). Returns the checkpoint as internal.checkpoint_json does; generation 0: the attempt '
+	'starts from the beginning; kept: all generations that still exist; wait_s: seconds within which the checkpoint is to be '
+	'restored.';
 
 create function internal.checkpoint_refuse(p_step rota.step, p_one rota.checkpoint, p_message text) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	perform internal.checkpoint_fail(p_one, p_message);
-	-- The program does not go on from it after all: the attempt is given up, and the next one starts from the one before.
+	-- The program was already starting from this checkpoint: the attempt is ended, and the next attempt starts from an
+	-- earlier one.
 	if exists (select from checkpoint_start s
 		where s.job_id = p_step.job_id and s.step_id = p_step.step_id and s.attempt = p_step.attempt
 			and s.generation = p_one.generation and s.started_at is not null) then
@@ -87,9 +89,9 @@ begin
 	return internal.checkpoint_begin(p_step, p_one.generation);
 end $$;
 comment on function internal.checkpoint_refuse(rota.step, rota.checkpoint, text) is
-	'The present attempt of a step cannot start from a checkpoint, whose files have changed, or from which its driver has not '
-	'restored the program. Answer as internal.checkpoint_begin: from which to start; {}: the attempt ends, '
-	'and the step is queued again.';
+	'Report that the present attempt of a step cannot start from a checkpoint: its files have changed, or its driver could '
+	'not restore the program. Answer as internal.checkpoint_begin: the checkpoint from which to start instead; {}: the '
+	'attempt ends, and the step is queued again.';
 
 create function internal.checkpoint_began(p_step rota.step, p_driver text, p_why text) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
@@ -106,8 +108,8 @@ begin
 	return '{}';
 end $$;
 comment on function internal.checkpoint_began(rota.step, text, text) is
-	'The files that the present attempt starts from are whole, and its program begins, with this driver. '
-	'p_why: why auto chose it.';
+	'Report that the files from which the present attempt starts are whole, and that its program begins, with this driver. '
+	'p_why: why driver auto chose it.';
 
 create function internal.checkpoint_unmet(p_step rota.step, p_message text) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
@@ -117,7 +119,8 @@ begin
 	return '{}';
 end $$;
 comment on function internal.checkpoint_unmet(rota.step, text) is
-	'The node of the present attempt lacks what its checkpoint needs. The attempt ends by itself, and internal.why_step says so.';
+	'Report that the node of the present attempt lacks what its checkpoint needs. The attempt ends by itself, and '
+	'internal.why_step names the reason.';
 
 create function internal.checkpoint_take(p_step rota.step, p_reason text) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
@@ -137,8 +140,8 @@ begin
 	return jsonb_build_object('wait_s', c_wait, 'generation', v_open.generation);
 end $$;
 comment on function internal.checkpoint_take(rota.step, text) is
-	'The program of a step begins to save itself: by the request that is under way, or (p_reason) as its node signalled it, or '
-	'by itself. Answer {generation, wait_s: seconds within which it is to be complete}.';
+	'Report that the program of a step begins to save itself: because of the request that is under way, a signal of its node '
+	'(p_reason), or by itself. Answer {generation, wait_s: seconds within which the checkpoint is to be complete}.';
 
 create function internal.checkpoint_over_quota(p_uid int, p_bytes bigint) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -158,7 +161,7 @@ begin
 			'removes others', (v_has + p_bytes) / 1048576 + 1, v_most / 1048576) end;
 end $$;
 comment on function internal.checkpoint_over_quota(int, bigint) is
-	'Why a user may not have so many more bytes of checkpoints; null: he may.';
+	'Returns the reason why a user may not have p_bytes more bytes of checkpoints; null: the user may.';
 
 create function internal.checkpoint_thin(p_step rota.step) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
@@ -181,8 +184,8 @@ begin
 	return jsonb_build_object('discard', v_gone);
 end $$;
 comment on function internal.checkpoint_thin(rota.step) is
-	'Discard the oldest checkpoints of a step beyond the number that it keeps. '
-	'Answer {discard: generations whose files are to be removed}.';
+	'Discard the oldest checkpoints of a step beyond the number that the step keeps. Answer {discard: generations whose '
+	'files are to be removed}.';
 
 create function internal.checkpoint_complete(p_uid int, p_step rota.step, p_one rota.checkpoint, p_request jsonb) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
@@ -206,7 +209,7 @@ begin
 		driver = coalesce(left(p_request ->> 'driver', 100), c.driver), driver_version = left(p_request ->> 'version', 100),
 		needs = p_request -> 'needs', files = jsonb_array_length(p_request -> 'files'), bytes = v_bytes
 	where c.job_id = p_one.job_id and c.step_id = p_one.step_id and c.generation = p_one.generation;
-	-- Whoever asked for one that came too late has seen it fail, and has decided by that.
+	-- Whoever asked for a checkpoint that is complete too late has seen it fail, and has acted on that.
 	if p_one.state in ('asked', 'taking') then
 		perform internal.checkpoint_follow(p_one, internal.request_bool(p_request, 'ended'));
 	end if;
@@ -218,8 +221,8 @@ begin
 	return internal.checkpoint_thin(p_step);
 end $$;
 comment on function internal.checkpoint_complete(int, rota.step, rota.checkpoint, jsonb) is
-	'A checkpoint is complete, with its files, and what was to follow does. Answer as internal.checkpoint_thin, '
-	'or {failed: why it is not}.';
+	'Report that a checkpoint is complete, with its files, and apply what was to follow. Answer as internal.checkpoint_thin, '
+	'or {failed: why the checkpoint is not complete}.';
 
 create function internal.checkpoint_over(p_step rota.step) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
@@ -230,7 +233,7 @@ begin
 	return '{}';
 end $$;
 comment on function internal.checkpoint_over(rota.step) is
-	'The program of a step has ended well, and the files of its checkpoints are removed.';
+	'Report that the program of a step has ended well, so the files of its checkpoints are removed.';
 
 create function internal.checkpoint_step(p_uid int, p_request jsonb) returns rota.step
 language plpgsql set search_path = rota, pg_temp as $$
@@ -255,8 +258,8 @@ begin
 	return v_step;
 end $$;
 comment on function internal.checkpoint_step(int, jsonb) is
-	'The step that a report {job, step_id, attempt} of this user is about, its job locked. RT404: there is none of the user; '
-	'RT409: it is no report of its present attempt.';
+	'The step that a report {job, step_id, attempt} of user p_uid is about, its job locked. RT404: the user has no such '
+	'step; RT409: the report is not of the step''s present attempt.';
 
 create function internal.checkpoint_check(p_request jsonb) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -319,10 +322,10 @@ begin
 		else '{}' end;
 end $$;
 comment on function api.checkpoint_report(int, text, jsonb) is
-	'Report of rota-checkpoint about a step of the caller. Request {job, step_id, attempt, node, action, ...}. begin: what the '
-	'attempt starts from, answer as internal.checkpoint_begin; refused {generation, message}: that is damaged, or the program '
-	'was not restored from it, answer as internal.checkpoint_refuse; unmet {message}: the node lacks what that needs; began '
-	'{driver, why}: its program starts. take {reason}: the program saves itself, answer {generation}; complete {generation, '
-	'path, files: [{name, bytes, sha256}], driver, version, needs, ended}: it has, answer {discard} or {failed}; failed '
-	'{generation, message}: it could not; over: the step ended well and the files are removed. '
-	'RT404: no such step of the caller; RT409: the attempt is over.';
+	'Report of rota-checkpoint about a step of the caller. Request {job, step_id, attempt, node, action, ...}. Actions: '
+	'begin: asks from which checkpoint the attempt starts, answer as internal.checkpoint_begin; refused {generation, '
+	'message}: this checkpoint is damaged, or the program was not restored from it, answer as internal.checkpoint_refuse; '
+	'unmet {message}: the node lacks what the checkpoint needs; began {driver, why}: the program starts. take {reason}: the '
+	'program saves itself, answer {generation}; complete {generation, path, files: [{name, bytes, sha256}], driver, version, '
+	'needs, ended}: the program has saved itself, answer {discard} or {failed}; failed {generation, message}: it could not; '
+	'over: the step ended well and the files are removed. RT404: no such step of the caller; RT409: the attempt is over.';

@@ -1,11 +1,11 @@
--- Checkpoints as users and operators ask for them, see them, go on from them and discard them.
+-- Requests of users and operators to take, list, restore and discard checkpoints.
 
 create view internal.checkpoint_now as
 select c.job_id, c.step_id, c.generation, j.user_name, j.account, r.name as step, s.array_index, c.attempt, c.driver,
 	c.driver_version, c.state, c.reason, c.asked_by, c.why, c.then_do, c.node, c.path, c.files, c.bytes, c.message, c.asked_at,
 	c.taking_at, c.complete_at, c.failed_at, c.restoring_at, c.restored_at, c.restores, c.discarded_at, c.needs,
 	extract(epoch from c.complete_at - c.taking_at)::double precision as elapsed_s,
-	-- Work since the checkpoint before, or since the start of the attempt.
+	-- Work that the checkpoint saves: since the checkpoint before, or since the start of the attempt.
 	extract(epoch from c.taking_at - coalesce((select max(o.taking_at) from rota.checkpoint o
 		where o.job_id = c.job_id and o.step_id = c.step_id and o.attempt = c.attempt and o.complete_at is not null
 			and o.generation < c.generation), t.started_at))::double precision as saved_s
@@ -14,7 +14,8 @@ join rota.job j on j.job_id = c.job_id
 join rota.step s on s.job_id = c.job_id and s.step_id = c.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.attempt t on t.job_id = c.job_id and t.step_id = c.step_id and t.attempt = c.attempt;
-comment on view internal.checkpoint_now is 'Checkpoints with what they cost and saved.';
+comment on view internal.checkpoint_now is
+	'Checkpoints, one row each, with the seconds that they cost and the seconds of work that they saved.';
 
 create function api.job_checkpoint(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -38,8 +39,9 @@ begin
 	return internal.control_answer('checkpoint', v_target, v_done);
 end $$;
 comment on function api.job_checkpoint(int, text, jsonb) is
-	'Have running steps save themselves, and end after that (end). Request {jobs, end, reason}, or a selection. '
-	'Answer {steps: [{label, state, action, changed, failed}]}; api.checkpoint_list says what became of it.';
+	'Have running steps save themselves, and end after that (end). Request {jobs, end, reason}, or a selection of jobs. '
+	'Answer {steps: [{label, state, action, changed, failed}]}; api.checkpoint_list shows later whether the checkpoints are '
+	'complete.';
 
 create function internal.checkpoint_own(p_uid int, p_job bigint) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -50,8 +52,8 @@ begin
 	end if;
 end $$;
 comment on function internal.checkpoint_own(int, bigint) is
-	'Refuse (RT403) all users but the owner of a job, who has written the paths of its checkpoints. For requests that open or '
-	'remove files of checkpoints.';
+	'Refuse (RT403) all users but the owner of a job, who has written the paths of its checkpoints. For requests that open '
+	'or remove files of checkpoints.';
 
 create function api.checkpoint_list(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -88,10 +90,11 @@ begin
 		and v_rows @? '$[*] ? (@.state == "asked" || @.state == "taking")'));
 end $$;
 comment on function api.checkpoint_list(int, text, jsonb) is
-	'Checkpoints of the caller, or (operators too) of jobs and steps. Request {jobs, generation, all, wait, verify}. Without '
-	'jobs: those that can be used or are under way; all: the others too, the latest 1000. generation: that one, with file_list '
-	'if it is that of one step. verify: the caller opens the files, which only the owner may (RT403). '
-	'Answer {checkpoints: [{...}], done}: the columns of acct.checkpoint; done is false while wait is true and one is under way.';
+	'Checkpoints of the caller, or (for operators too) of named jobs and steps. Request {jobs, generation, all, wait, '
+	'verify}. Without jobs: checkpoints that can be used or are under way; all: other ones too, the latest 1000. generation: '
+	'this one only, with file_list if jobs names one step. verify: the caller opens the files, which only the owner may '
+	'(RT403). Answer {checkpoints: [{...}], done}: the columns of acct.checkpoint; done is false while wait is true and a '
+	'checkpoint is under way.';
 
 create function internal.checkpoint_chosen(p_uid int, p_user text, p_request jsonb) returns rota.step
 language plpgsql set search_path = rota, pg_temp as $$
@@ -147,7 +150,8 @@ begin
 end $$;
 comment on function api.checkpoint_discard(int, text, jsonb) is
 	'Discard checkpoints of a step of the caller, one generation or all. Request {jobs, generation}. Answer {label, '
-	'discarded: generations}; the caller removes the files. RT403: a stranger; RT409: the step runs from it.';
+	'discarded: generations}; the caller removes the files. RT403: the job is another user''s; RT409: the step runs from the '
+	'checkpoint.';
 
 create function internal.checkpoint_want(p_user text, p_step rota.step, p_generation int) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -208,5 +212,5 @@ begin
 end $$;
 comment on function api.job_restart(int, text, jsonb) is
 	'Have a step that ended or waits start from a checkpoint. A job that has ended is queued again with its failed steps. '
-	'Request {jobs: one step, generation: default the latest, 0 the beginning, to: the only nodes on which it starts}. Answer '
-	'{label, action, to, generation}. RT404: no such checkpoint; RT409: it runs, or ended well.';
+	'Request {jobs: one step, generation: default the latest, 0 the beginning, to: the only nodes on which the step starts}. '
+	'Answer {label, action, to, generation}. RT404: no such checkpoint; RT409: the step runs, or ended well.';
