@@ -1,4 +1,4 @@
--- Credentials that their owners let others use.
+-- Grants: owners of credentials let other users use them.
 --
 -- Called by: jobmgrd, for users; submissions, starts and rota-credd's judgement.
 -- Invariants:
@@ -29,7 +29,7 @@ begin
 end $$;
 comment on function internal.credential_granted(bigint, int) is 'Whether a user may use a credential of another user.';
 
--- End grants, and destroy the credentials that running attempts have by them.
+-- End grants, and have nodes destroy the credentials that running attempts have because of these grants.
 create function internal.credential_grant_end(p_grants bigint[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -55,7 +55,7 @@ begin
 	notify rota_credential;
 end $$;
 comment on function internal.credential_grant_end(bigint[]) is
-	'Revoke grants, and have nodes destroy what attempts have by them.';
+	'Revoke grants, and have nodes destroy the credentials that attempts have because of these grants.';
 
 create function internal.credential_grants_over() returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
@@ -75,7 +75,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select to_timestamp(nullif(internal.request_int(p_request, 'until_s', 253402300799), 0));
 $$;
 comment on function internal.credential_grant_until(jsonb) is
-	'The end that a request for a grant has, in seconds since 1970; null: none.';
+	'The end of a grant in a request, given in seconds since 1970; null: no end.';
 
 create function internal.credential_grant_check(p_uid int, p_request jsonb, p_credential rota.credential) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -100,7 +100,7 @@ begin
 	end if;
 end $$;
 comment on function internal.credential_grant_check(int, jsonb, rota.credential) is
-	'Refuse a request for a grant that makes no sense, or is one too many.';
+	'Refuse a request for a grant that makes no sense, or that exceeds the number of grants of a credential.';
 
 create function internal.credential_revoke(p_request jsonb, p_credential rota.credential) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
@@ -117,7 +117,7 @@ begin
 	return jsonb_build_object('name', p_credential.name, 'action', 'revoked', 'to', v_to);
 end $$;
 comment on function internal.credential_revoke(jsonb, rota.credential) is
-	'Revoke the grants of a credential to a user, or to all. RT404: there is none.';
+	'Revoke the grants of a credential to one user, or to all. RT404: there is no such grant.';
 
 create function api.credential_grant(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -152,10 +152,10 @@ begin
 	return jsonb_build_object('name', v_row.name, 'action', 'granted', 'to', p_request ->> 'to', 'until', v_until);
 end $$;
 comment on function api.credential_grant(int, text, jsonb) is
-	'Let another user use a credential of the caller: request {name, to, to_uid, until_s}. Without signature the answer is the '
-	'origin, which jobmgrd signs with the request; with {signature, origin} the grant is stored, in place of an earlier one. '
-	'{name, to, revoke}: revoke it; without to: all. RT404: there is no such credential or grant. '
-	'40001: the credential is another one meanwhile.';
+	'Let another user use a credential of the caller: request {name, to, to_uid, until_s}. Without signature, the answer is '
+	'the origin, which jobmgrd signs with the request; with {signature, origin}, the grant is stored, in place of an earlier '
+	'one. {name, to, revoke}: revoke the grant to a user; without to: all grants. RT404: no such credential or grant. 40001: '
+	'the credential has been replaced meanwhile.';
 
 create function internal.credential_grants_json(p_credential bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -166,7 +166,7 @@ begin
 		from credential_grant g
 		where g.credential_id = p_credential and g.revoked_at is null);
 end $$;
-comment on function internal.credential_grants_json(bigint) is 'To whom a credential is granted.';
+comment on function internal.credential_grants_json(bigint) is 'Users to whom a credential is granted, as a JSON list.';
 
 create function internal.credential_default_set(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
@@ -197,5 +197,5 @@ begin
 		select coalesce(nullif(d.names, ''), 'none') from credential_default d where d.uid = p_uid));
 end $$;
 comment on function internal.credential_default_set(int, text, jsonb) is
-	'Set which credentials the caller''s steps get without --cred: {names} with commas between, none, or unset: as the partition '
-	'says. Without names nothing changes. Answer {default}, null: unset.';
+	'Set the credentials that the caller''s steps get without --cred: {names} with commas between, "none" (no credential), '
+	'or "unset" (as the partition says). Without names nothing changes. Answer {default}, null: unset.';

@@ -1,4 +1,4 @@
--- Whether steps that need credentials may start.
+-- Judges whether steps that need credentials may start.
 --
 -- Called by: submissions, rota-credd (api.credential_judge).
 -- Invariants:
@@ -12,8 +12,7 @@ create function internal.credential_margin() returns interval
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select interval '5 seconds';
 $$;
-comment on function internal.credential_margin() is
-	'A credential that lives no longer than this is not given to a step that starts.';
+comment on function internal.credential_margin() is 'A step that starts is not given a credential that expires within this time.';
 
 create function internal.credential_objection(p_need rota.step_credential) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -37,7 +36,7 @@ begin
 			|| coalesce(', and could not be renewed: ' || v_row.failure, '') end;
 end $$;
 comment on function internal.credential_objection(rota.step_credential) is
-	'Why a step that needs this credential must not start now; null: it may.';
+	'Returns the reason why a step that needs this credential must not start now; null: the step may start.';
 
 create function internal.credential_objection(p_credential rota.credential) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -50,9 +49,9 @@ begin
 	return internal.credential_objection(v_need);
 end $$;
 comment on function internal.credential_objection(rota.credential) is
-	'Why steps of its owner that need it must not start now; null: they may.';
+	'Returns the reason why steps of the owner that need this credential must not start now; null: they may start.';
 
--- Returns why a step of a request must not start: the first objection to a credential that it needs.
+-- Return the first objection to a credential that steps of the request need.
 create function internal.credential_step(p_job bigint, p_request int) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
@@ -65,7 +64,7 @@ begin
 		limit 1);
 end $$;
 comment on function internal.credential_step(bigint, int) is
-	'Why a step must not start now, as far as its credentials go; null: it may.';
+	'Returns the reason why a step must not start now because of its credentials; null: no such reason.';
 
 create function internal.credential_hold(p_jobs bigint[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -107,12 +106,11 @@ begin
 	end loop;
 end $$;
 comment on function internal.credential_hold(bigint[]) is
-	'Hold the steps of these jobs whose credentials are missing or dead, and release those that were held for that and need not '
-	'be any more. The caller has locked the jobs.';
+	'Hold the steps of these jobs whose credentials are missing or dead, and release those that were held for that reason '
+	'and no longer need to be. The caller has locked the jobs.';
 
 create type internal.credential_look as (credential_id bigint, renews boolean, warns boolean);
-comment on type internal.credential_look is
-	'A credential that is to be looked at: it is to be renewed, or its users are to be warned.';
+comment on type internal.credential_look is 'A credential that rota-credd is to renew, or whose users are to be warned.';
 
 create function internal.credential_needed_now(p_job bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -144,7 +142,7 @@ begin
 	notify rota_credential;
 end $$;
 comment on function internal.credential_needed_now(bigint) is
-	'Have the credentials of a new job that end soon looked at: they are renewed, or their users warned, by need.';
+	'Have those credentials of a new job that expire soon renewed, or their users warned, if the job needs them for longer.';
 
 create function internal.credential_named(p_uid int, p_name text) returns rota.step_credential
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -170,8 +168,8 @@ begin
 	return v_need;
 end $$;
 comment on function internal.credential_named(int, text) is
-	'What a user means by NAME, or by NAME@OWNER of a credential that is granted; name null: there is none. '
-	'It has no job and step yet.';
+	'The credential that a user means by NAME, or by NAME@OWNER if another user granted it; name null: no such credential. '
+	'Job and step of the answer are not set yet.';
 
 create function internal.credential_lack_hint(p_job bigint, p_uid int, p_name text) returns text
 language sql stable set search_path = rota, pg_temp as $$
@@ -219,13 +217,14 @@ begin
 	perform internal.credential_needed_now(p_job);
 end $$;
 comment on function internal.credential_submit(bigint, int, jsonb) is
-	'Write which credentials the steps of a new job need, as its plan has them. Steps whose credentials are dead are held. A job '
-	'that is only tried names in job.forward those that it would bring along. RT422: the owner has none of a name.';
+	'Store which credentials the steps of a new job need, according to its plan. Steps whose credentials are dead are held. '
+	'A job that is only tried stores in job.forward the credentials that it would upload with it. RT422: the owner has no '
+	'credential of a name.';
 
 create function internal.credential_place(p_decided internal.start_decision[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	-- The next version is stored before these uses are made, or sees them.
+	-- Either the next version is stored before these rows of rota.credential_use are made, or storing it sees these rows.
 	perform from credential c
 	where c.removed_at is null and (c.uid, c.name) in (
 		select x.uid, x.name
@@ -253,7 +252,8 @@ begin
 	notify rota_credential_box;
 end $$;
 comment on function internal.credential_place(internal.start_decision[]) is
-	'Steps that need credentials have nodes: their orders wait until rota-credd has sealed the credentials for these.';
+	'Handle the starts of steps that need credentials: their launch requests wait until rota-credd has sealed the '
+	'credentials for their nodes.';
 
 create function internal.credential_undeliverable(p_job bigint, p_step int, p_attempt int, p_request int) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -273,17 +273,17 @@ begin
 		join node n on n.node_id = u.node_id
 		where u.job_id = p_job and u.step_id = p_step and u.attempt = p_attempt and u.boxed = 0
 			and (u.failure is not null
-				-- A key that was just given is found within credentials.period.
+				-- A node's new key is known within credentials.period.
 				or (u.ordered_at < now() - interval '15 seconds'
 					and not exists (select from credential_node k where k.node = n.name)))
 		order by u.name, u.node_id
 		limit 1));
 end $$;
 comment on function internal.credential_undeliverable(bigint, int, int, int) is
-	'Why the credentials that a step needs cannot be delivered to an attempt now; null: they can. '
-	'The credentials may be valid all the same.';
+	'Returns the reason why the credentials that a step needs cannot be delivered to an attempt now; null: they can. The '
+	'credentials may be valid all the same.';
 
--- Give up the attempts that wait for boxes which will never come.
+-- Give up the attempts that wait for boxes that will never come.
 create function internal.credential_stop() returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -306,10 +306,10 @@ begin
 	return v_hooks is not null;
 end $$;
 comment on function internal.credential_stop() is
-	'Close the attempts that wait for a credential that is dead or taken back by now, or that cannot be sealed. Their steps are '
-	'held. Were there any? Locks jobs, nodes, licences.';
+	'Close the attempts that wait for a credential that is dead or revoked by now, or that cannot be sealed. Their steps are '
+	'held. Returns whether there were any. Locks jobs, nodes, licences.';
 
--- Whoever changes several uses locks them in this order first, and the credential before them.
+-- A transaction that changes several rows of rota.credential_use locks the credential first, and then these rows in this order.
 create function internal.credential_use_lock(p_jobs bigint[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
@@ -319,7 +319,7 @@ begin
 	for update;
 end $$;
 comment on function internal.credential_use_lock(bigint[]) is
-	'Lock the uses of credentials by attempts of these jobs that have not left their nodes.';
+	'Lock the rows of rota.credential_use of attempts of these jobs that have not left their nodes.';
 
 create type internal.credential_use_key as (job_id bigint, step_id int, attempt int, node_id int, name text);
 comment on type internal.credential_use_key is 'Key of rota.credential_use.';
@@ -344,7 +344,7 @@ begin
 	end loop;
 end $$;
 comment on function internal.credential_use_take_back(internal.credential_use_key[]) is
-	'Have nodes destroy what attempts have of credentials.';
+	'Have nodes destroy the credentials that attempts have by these uses.';
 
 create function internal.credential_leave() returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -365,7 +365,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
 	select p_credential.removed_at is null and p_credential.version > 0 and p_credential.broken is null
 		and coalesce(p_credential.expires_at > now() + internal.credential_margin(), true);
 $$;
-comment on function internal.credential_usable(rota.credential) is 'Steps may start with the credential now.';
+comment on function internal.credential_usable(rota.credential) is 'Whether steps may start with the credential now.';
 
 create function internal.credential_unjudged() returns rota.credential
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -381,7 +381,7 @@ begin
 	return v_row;
 end $$;
 comment on function internal.credential_unjudged() is
-	'The next credential that has changed, or died, since its steps were judged; null: there is none.';
+	'The next credential that has changed or died since its steps were judged; null: none.';
 
 create function internal.credential_judge_jobs(p_credential rota.credential, p_most int) returns bigint[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -398,7 +398,8 @@ begin
 		limit p_most);
 end $$;
 comment on function internal.credential_judge_jobs(rota.credential, int) is
-	'Jobs with steps to be held, or released, as the credential and its grants are now; p_most at most.';
+	'Jobs with steps that are to be held or released because of the present state of the credential and its grants; p_most '
+	'at most.';
 
 create function api.credential_judge() returns table (wait_s double precision, key_wanted int)
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
@@ -407,7 +408,7 @@ declare
 	v_most constant int := 1000;
 	v_jobs bigint[];
 begin
-	-- Credentials and nodes are locked after jobs, so nothing else is done in a transaction that ends grants or closes attempts.
+	-- Credentials and nodes are locked after jobs, so a transaction that ends grants or closes attempts does nothing else.
 	if internal.credential_grants_over() or internal.credential_stop() then
 		return query select 0::double precision, internal.setting_int('credential_key');
 		return;
@@ -419,7 +420,7 @@ begin
 		perform internal.job_lock(v_jobs);
 		perform internal.credential_hold(v_jobs);
 		if cardinality(v_jobs) < v_most then
-			-- What has changed meanwhile is judged once more.
+			-- A credential that has changed meanwhile is judged once more.
 			update credential c set judged = internal.credential_usable(v_row)
 			where c.credential_id = v_row.credential_id and c.changes = v_row.changes;
 			if not internal.credential_usable(v_row) and v_row.removed_at is null then

@@ -12,7 +12,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		when p_credential.renew_until is not null then greatest(p_credential.renew_until, p_credential.expires_at) end;
 $$;
 comment on function internal.credential_lives_until(rota.credential) is
-	'Until when a credential can be renewed, or when it expires if it cannot; null: no end is known.';
+	'Until when a credential can be renewed or, if it cannot be renewed, when it expires; null: no known end.';
 
 create function internal.credential_outlived(p_credential rota.credential) returns table (user_name text, steps int)
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -27,7 +27,8 @@ begin
 	group by w.recipient;
 end $$;
 comment on function internal.credential_outlived(rota.credential) is
-	'Who is to know how many steps outlive what can be renewed of a credential, or may: its owner of all, others of their own.';
+	'Users to warn, one row each, with the number of steps that outlive the last renewal of a credential, or may: the owner '
+	'with all steps, other users with their own.';
 
 create function internal.credential_warn() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -42,15 +43,15 @@ begin
 		select v_row.credential_id, v_row.uploaded, o.user_name, 'EXPIRES', o.steps,
 			internal.credential_lives_until(v_row), v_row.failure
 		from internal.credential_outlived(v_row) o
-		where internal.credential_usable(v_row) -- of a dead one, its steps are held
+		where internal.credential_usable(v_row) -- steps with a dead credential are held
 		on conflict (credential_id, uploaded, recipient, event) do nothing;
-		-- Plans change, so what is not outlived now may be later.
+		-- Plans change, so a credential that no step outlives now may be outlived later.
 		update credential c set warn_at = case when internal.credential_usable(v_row) then now() + v_again end
 		where c.credential_id = v_row.credential_id;
 	end loop;
 end $$;
 comment on function internal.credential_warn() is
-	'Make the mails about credentials whose end is near, as far as steps outlive them.';
+	'Make the mails about credentials that expire soon, to users whose steps outlive them.';
 
 create function internal.credential_tell_held(p_credential rota.credential) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -127,7 +128,8 @@ begin
 	cross join lateral internal.credential_mail_text(t, c) x
 	order by t.mail_id;
 end $$;
-comment on function internal.credential_mail_take(int, int) is 'As api.mail_take: the mails about credentials.';
+comment on function internal.credential_mail_take(int, int) is
+	'Take mails about credentials, as api.mail_take does for other mails.';
 
 create function internal.credential_mail_report(p_mails bigint[], p_failures text[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -141,4 +143,5 @@ begin
 	from unnest(p_mails, p_failures) as v (mail_id, failure)
 	where m.mail_id = v.mail_id and m.due_at is not null;
 end $$;
-comment on function internal.credential_mail_report(bigint[], text[]) is 'As api.mail_report: the mails about credentials.';
+comment on function internal.credential_mail_report(bigint[], text[]) is
+	'Report mails about credentials, as api.mail_report does for other mails.';

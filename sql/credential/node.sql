@@ -1,5 +1,5 @@
--- What a node takes of credentials: boxes that only its own key opens. Those of a start come with its order, newer ones by
--- api.node_credentials.
+-- Delivery of credentials to nodes: boxes that only the key of the node opens. Boxes of a start come with its launch request,
+-- newer ones by api.node_credentials.
 create function internal.credential_orders(p_orders jsonb) returns jsonb
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
@@ -13,7 +13,8 @@ begin
 		from jsonb_array_elements(p_orders) with ordinality as o (one, nr));
 end $$;
 comment on function internal.credential_orders(jsonb) is
-	'Orders as in internal.order_put; args.credentials marks those of steps with credentials, whose boxes come along.';
+	'Add boxes to orders in the form of internal.order_put: orders with args.credentials get the boxes of their step''s '
+	'credentials.';
 
 create function internal.credential_boxes(p_job bigint, p_steps int[], p_attempt int, p_nodes int[]) returns jsonb
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -26,13 +27,13 @@ begin
 			and u.gone_at is null and u.removed_at is null and u.box is not null);
 end $$;
 comment on function internal.credential_boxes(bigint, int[], int, int[]) is
-	'Boxes of attempts, for the nodes that their orders are for: [{step_id, node_id, name, kind, version, box}]; '
+	'Boxes of attempts, for the nodes that get their launch requests: [{step_id, node_id, name, kind, version, box}]; '
 	'version: number of the box.';
 
 create function internal.credential_box_raise(p_nodes int[], p_known jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	-- What a node says must leave room for the numbers that follow.
+	-- A number that a node reports must leave room for the numbers that follow.
 	with seen as materialized (
 		select k.* from jsonb_to_recordset(p_known) as k (job_id bigint, step_id int, attempt int, node_id int, name text,
 			version bigint)
@@ -49,9 +50,9 @@ begin
 	end if;
 end $$;
 comment on function internal.credential_box_raise(int[], jsonb) is
-	'Raise numbers of boxes to those that the nodes have seen of a server whose last boxes this database does not know. A box of '
-	'the present incarnation is made again under a higher number; an older one stays behind what the node has. The caller has '
-	'locked the uses.';
+	'Raise the numbers of boxes above those that the nodes have got from a server whose last boxes this database does not '
+	'know. A box of the present incarnation is made again under a higher number; an older box keeps its number, which is '
+	'below that of the node''s box. The caller has locked the rows of rota.credential_use.';
 
 create function api.node_credentials(p_nodes int[], p_known jsonb)
 returns table (job_id bigint, step_id int, attempt int, node_id int, name text, kind text, version bigint, box bytea)
@@ -78,7 +79,7 @@ begin
 		cross join lateral (select u.removed_at is not null as removed,
 			case when u.removed_at is null then u.box is not null and u.box_number > coalesce(k.version, 0)
 				else k.version > 0 end as asked) x
-		-- What came with an order is known, and not noted yet.
+		-- The node has a box that came with its launch request, so it is recorded here as fetched.
 		where u.node_id = any (p_nodes) and u.gone_at is null and u.boxed > 0
 			and (x.asked or (k.version = u.box_number and u.box is not null and u.fetched < u.boxed))
 	), noted as (
@@ -93,6 +94,6 @@ begin
 	where n.asked;
 end $$;
 comment on function api.node_credentials(int[], jsonb) is
-	'Boxes of attempts on these nodes, except those that they have: p_known [{job_id, step_id, attempt, node_id, name, '
-	'version}], as versions, which are numbers of boxes. version 0 without a box: the credential was removed, so what the node '
-	'has of it is to be destroyed. 28000: the session does not speak for all of the nodes.';
+	'Boxes of attempts on these nodes, except those that the nodes have: p_known [{job_id, step_id, attempt, node_id, name, '
+	'version}], where version is the number of the box. version 0 without a box: the credential was removed, so the node is '
+	'to destroy its copy. 28000: the session does not speak for all of the nodes.';

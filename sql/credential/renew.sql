@@ -1,4 +1,4 @@
--- Renewal by need: only what a running attempt or a planned start outlives.
+-- Renewal of credentials by need: a credential is renewed only if a running attempt or a planned start outlives it.
 --
 -- Called by: rota-credd.
 -- Invariants:
@@ -13,7 +13,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select greatest(interval '10 seconds', least((p_expires - p_changed) / 8, interval '10 minutes'));
 $$;
 comment on function internal.credential_early(timestamptz, timestamptz) is
-	'How long before its end a credential of this life is renewed: an eighth of it, from ten seconds to ten minutes.';
+	'How long before its expiry a credential is renewed: an eighth of its lifetime, from ten seconds to ten minutes.';
 
 create view internal.credential_need as
 select c.credential_id, x.job_id, s.step_id, t.attempt,
@@ -30,8 +30,8 @@ left join live.attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.
 left join rota.plan p on p.job_id = s.job_id and p.step_id = s.step_id
 where c.removed_at is null;
 comment on view internal.credential_need is
-	'Which steps that have not ended need which credential: from when (null: nobody knows) until when (null: nobody knows, '
-	'or without a time limit).';
+	'Steps that have not ended and the credentials that they need, one row each: from when (null: unknown) until when (null: '
+	'unknown, or the step has no time limit).';
 
 create function internal.credential_needed(p_credential rota.credential) returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -40,7 +40,7 @@ begin
 		where n.credential_id = p_credential.credential_id
 			and (n.until_at is null or n.until_at > p_credential.expires_at - internal.credential_margin()));
 end $$;
-comment on function internal.credential_needed(rota.credential) is 'A step outlives the credential, or may.';
+comment on function internal.credential_needed(rota.credential) is 'Whether a step outlives the credential, or may.';
 
 create function internal.credential_can_renew(p_credential rota.credential) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp as $$
@@ -48,8 +48,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
 		and (p_credential.kind in ('token', 'command') or p_credential.expires_at > now());
 $$;
 comment on function internal.credential_can_renew(rota.credential) is
-	'A renewal may succeed. A token is renewed by another one and a program makes a secret anew, '
-	'so both also when they have expired.';
+	'Whether a renewal may succeed. A token is renewed by means of another token, and a program makes a new secret, so both '
+	'can be renewed after they have expired.';
 
 create function internal.credential_renew_next(p_credential rota.credential) returns timestamptz
 language sql stable set search_path = pg_catalog, pg_temp as $$
@@ -57,7 +57,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
 	where p_credential.expires_at > now();
 $$;
 comment on function internal.credential_renew_next(rota.credential) is
-	'When a credential is looked at again that is to be renewed soon and that no step needs; null: at the next submission.';
+	'The next time to check a credential that will expire soon and that no step needs; null: at the next submission.';
 
 create function api.credential_renew_take(p_most int, p_hold_s int)
 returns table (credential_id bigint, uid int, user_name text, name text, kind text, version int, key_version int, nonce bytea,
@@ -91,8 +91,9 @@ begin
 	where c.needed;
 end $$;
 comment on function api.credential_renew_take(int, int) is
-	'Credentials to be renewed now, p_most at most. They are not answered again for p_hold_s seconds. Those that no step needs '
-	'are looked at again later, up to 1000 at a time, so that they do not stand in the way. now_s: the time.';
+	'Take credentials to be renewed now, p_most at most. They are not returned again for p_hold_s seconds. Credentials that '
+	'no step needs are checked again later, up to 1000 at a time, so that they do not delay the others. now_s: the time in '
+	'epoch seconds.';
 
 create function api.credential_renewed(p_id bigint, p_version int, p_key int, p_nonce bytea, p_sealed bytea, p_facts jsonb)
 returns boolean
@@ -107,12 +108,13 @@ begin
 	return true;
 end $$;
 comment on function api.credential_renewed(bigint, int, int, bytea, bytea, jsonb) is
-	'Store a renewed credential as the next version. false: a new upload or the removal came first.';
+	'Store a renewed credential as the next version. Returns false if a new upload or the removal came first.';
 
 create function api.credential_renew_failed(p_id bigint, p_version int, p_failure text, p_final boolean) returns void
 language plpgsql security definer set search_path = rota, pg_temp as $$
 begin
-	-- The pause doubles from five seconds to ten minutes, and never reaches beyond the end of what is still alive.
+	-- The pause doubles from five seconds to ten minutes, and never ends after the expiry of a credential that is still
+	-- valid.
 	update credential c
 	set failures = c.failures + 1, failure = left(p_failure, 500), renewable = c.renewable and not p_final, taken_until = null,
 		warn_at = case when p_final then now() else c.warn_at end,
@@ -125,5 +127,5 @@ begin
 	end if;
 end $$;
 comment on function api.credential_renew_failed(bigint, int, text, boolean) is
-	'A renewal has failed. It is tried again after a pause that doubles; p_final: not before a new upload, '
-	'for it would fail again.';
+	'Record that a renewal has failed. It is tried again after a pause that doubles; p_final: only after a new upload, since '
+	'it would fail again.';

@@ -1,4 +1,4 @@
--- What rota-credd takes and stores: uploads, renewals, new keys, and boxes for nodes.
+-- Work of rota-credd that the database hands out and stores: uploads, renewals, new keys, and boxes for nodes.
 --
 -- Called by: rota-credd, as role rota_credd.
 -- Invariants:
@@ -26,7 +26,8 @@ begin
 	limit p_most;
 end $$;
 comment on function api.credential_upload_take(int) is
-	'Uploads that wait, p_most at most, the oldest of each credential; version: the one that it becomes; now_s: the time.';
+	'Take uploads that wait, p_most at most, the oldest of each credential. version: the version that the upload becomes; '
+	'now_s: the time in epoch seconds.';
 
 create function internal.credential_due(p_id bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -39,9 +40,9 @@ begin
 	where c.credential_id = p_id;
 end $$;
 comment on function internal.credential_due(bigint) is
-	'Set when a credential with a new version is to be renewed, and when people are to be warned.';
+	'Set when a credential with a new version is to be renewed, and when its users are to be warned.';
 
--- A new version of a credential reaches the attempts that have it.
+-- A new version of a credential is delivered to the attempts that have the credential.
 create function internal.credential_put(p_id bigint, p_version int, p_key int, p_nonce bytea, p_sealed bytea, p_facts jsonb)
 returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -63,8 +64,8 @@ begin
 	notify rota_credential_box;
 end $$;
 comment on function internal.credential_put(bigint, int, int, bytea, bytea, jsonb) is
-	'Store a version: nonce, sealed secret, and what is known of it {subject, expires, renewable, renew_until}, '
-	'times in epoch seconds.';
+	'Store a version of a credential: nonce, sealed secret, and its facts {subject, expires, renewable, renew_until}, times '
+	'in epoch seconds.';
 
 create function api.credential_upload_done(p_upload bigint, p_version int, p_key int, p_nonce bytea, p_sealed bytea,
 	p_facts jsonb, p_origin text, p_error text) returns boolean
@@ -96,23 +97,25 @@ begin
 	return true;
 end $$;
 comment on function api.credential_upload_done(bigint, int, int, bytea, bytea, jsonb, text, text) is
-	'Store an upload, or refuse it (p_error). p_facts as in internal.credential_put, p_origin with which it is sealed. false: it '
-	'is done already, or the credential has another version by now; take it again.';
+	'Store an upload, or refuse it (p_error). p_facts as in internal.credential_put; p_origin: the origin with which the '
+	'secret is sealed. Returns false if the upload was handled already, or if the credential has another version by now; '
+	'then take the upload again.';
 
 create function internal.credential_box_base() returns bigint
 language sql volatile set search_path = rota, pg_temp as $$
-	-- What a node says it has seen may make it a million (internal.incarnation_next).
+	-- A node may claim to have seen incarnations up to a million (internal.incarnation_next).
 	select least(max(i.incarnation), 800000) * 10000000000000 from incarnation i;
 $$;
-comment on function internal.credential_box_base() is 'Number behind which the boxes of the present incarnation are numbered.';
+comment on function internal.credential_box_base() is 'The boxes of the present incarnation have numbers above this one.';
 
 create function internal.credential_box_number() returns bigint
 language sql volatile set search_path = pg_catalog, pg_temp as $$
 	select internal.credential_box_base() + floor(extract(epoch from clock_timestamp()) * 1000)::bigint;
 $$;
 comment on function internal.credential_box_number() is
-	'Number for a box that is made now, higher than what a server has given before a promotion (by the incarnation) or a restore '
-	'(by the time, in ms). Where it is not, the node says what it has seen (internal.credential_box_raise).';
+	'Number for a box that is made now. It is higher than those that a server gave before a promotion (because of the '
+	'incarnation) or a restore (because of the time, in ms). If it is not, the node reports the number that it has '
+	'(internal.credential_box_raise).';
 
 create function api.credential_box_take(p_most int)
 returns table (job_id bigint, step_id int, attempt int, node_id int, node text, delivered text, number bigint, job_uid int,
@@ -140,9 +143,9 @@ begin
 	limit p_most;
 end $$;
 comment on function api.credential_box_take(int) is
-	'Boxes to be made, p_most at most: what is sealed, for whose attempt, and for which node. Of credentials that are alive, for '
-	'nodes whose keys there are, and that could be made as far as is known. delivered: its name on the node; number: of the box; '
-	'grant_signature: by which job_uid may use it where that is not uid.';
+	'Take boxes to be made, p_most at most: the sealed credential, the attempt, and the node. Only valid credentials, nodes '
+	'whose keys rota-credd has, and boxes that have not failed to be made. delivered: name of the credential on the node; '
+	'number: number of the box; grant_signature: proves the grant if job_uid is not uid, the owner.';
 
 create function api.credential_box_put(p_jobs bigint[], p_steps int[], p_attempts int[], p_nodes int[], p_names text[],
 	p_versions int[], p_boxes bytea[], p_numbers bigint[]) returns int
@@ -165,7 +168,7 @@ begin
 		), ready as (
 			delete from hook_pending h
 			where h.hook = 'credential' and (h.job_id, h.step_id, h.attempt) in (select p.job_id, p.step_id, p.attempt from put p)
-				-- What this statement changes, it does not see.
+				-- A statement does not see the changes that it makes itself.
 				and not exists (select from credential_use u
 					where u.job_id = h.job_id and u.step_id = h.step_id and u.attempt = h.attempt and u.boxed = 0
 						and (u.node_id, u.name) not in (select p.node_id, p.name from put p
@@ -179,8 +182,8 @@ begin
 	return v_count;
 end $$;
 comment on function api.credential_box_put(bigint[], int[], int[], int[], text[], int[], bytea[], bigint[]) is
-	'Store boxes and notify their nodes; answers how many notifications that took, 0: nothing was stored. The orders of an '
-	'attempt whose boxes are all there may leave.';
+	'Store boxes and notify their nodes. Returns the number of notifications; 0: nothing was stored. Once all boxes of an '
+	'attempt exist, its launch requests are sent.';
 
 create function api.credential_box_failed(p_jobs bigint[], p_steps int[], p_attempts int[], p_nodes int[], p_names text[],
 	p_versions int[], p_reasons text[], p_grants bigint[]) returns int
@@ -188,7 +191,7 @@ language plpgsql security definer set search_path = live, rota, pg_temp as $$
 declare
 	v_count int;
 begin
-	-- A grant that nobody has signed ends. The next judgement revokes it.
+	-- Set the end of a grant with a wrong signature. The next judgement (api.credential_judge) revokes the grant.
 	perform from credential c
 	where c.credential_id in (select g.credential_id from credential_grant g where g.grant_id = any (p_grants))
 	order by c.credential_id
@@ -205,8 +208,8 @@ begin
 	return v_count;
 end $$;
 comment on function api.credential_box_failed(bigint[], int[], int[], int[], text[], int[], text[], bigint[]) is
-	'Boxes that could not be made, and why; p_grants: a grant whose signature is wrong, or 0. Attempts that wait for such a box '
-	'are closed. Answers how many were noted: the others have another version by now.';
+	'Record boxes that could not be made, and why; p_grants: the grant whose signature is wrong, or 0. Attempts that wait '
+	'for such a box are closed. Returns how many were recorded; the credentials of the others have another version by now.';
 
 create function api.credential_broken(p_id bigint, p_version int, p_reason text) returns void
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -216,7 +219,7 @@ begin
 	notify rota_credential;
 end $$;
 comment on function api.credential_broken(bigint, int, text) is
-	'rota-credd cannot open this version of a credential: its steps wait until the owner adds it again.';
+	'Record that rota-credd cannot open this version of a credential: steps that need it wait until the owner adds it again.';
 
 create function api.credential_reseal_take(p_key int, p_most int)
 returns table (credential_id bigint, uid int, name text, kind text, version int, key_version int, nonce bytea,
@@ -231,7 +234,8 @@ begin
 	order by c.credential_id
 	limit p_most;
 end $$;
-comment on function api.credential_reseal_take(int, int) is 'Credentials that an older key than this one seals, p_most at most.';
+comment on function api.credential_reseal_take(int, int) is
+	'Credentials that are sealed with an older key than p_key, p_most at most.';
 
 create function api.credential_resealed(p_ids bigint[], p_versions int[], p_key int, p_nonces bytea[], p_sealed bytea[])
 returns int
@@ -247,7 +251,7 @@ begin
 	return v_count;
 end $$;
 comment on function api.credential_resealed(bigint[], int[], int, bytea[], bytea[]) is
-	'Store credentials that a newer key seals, where they have not changed meanwhile. Answers how many.';
+	'Store credentials that are sealed with a newer key, if they have not changed meanwhile. Returns how many were stored.';
 
 create function api.credential_nodes(p_names text[]) returns void
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -256,4 +260,4 @@ begin
 	insert into credential_node (node) select distinct x from unnest(p_names) x on conflict do nothing;
 end $$;
 comment on function api.credential_nodes(text[]) is
-	'Record the names of all nodes for whose keys rota-credd has a file: these, and no others.';
+	'Record the names of all nodes whose public keys rota-credd has; all other nodes have none.';

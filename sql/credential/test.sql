@@ -22,7 +22,7 @@ begin
 	return jsonb_build_object('name', p_credential.name, 'test', v_id);
 end $$;
 comment on function internal.credential_test(rota.credential) is
-	'Have a credential tested: {name, test}; api.credential_wait says what came of it.';
+	'Have a credential tested. Answer {name, test}; api.credential_wait returns the result.';
 
 create function api.credential_test_take(p_most int, p_hold_s int)
 returns table (test_id bigint, credential_id bigint, uid int, user_name text, name text, kind text, version int, key_version int,
@@ -30,7 +30,7 @@ returns table (test_id bigint, credential_id bigint, uid int, user_name text, na
 language plpgsql security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
-	-- What was removed or replaced meanwhile is not tried.
+	-- Skip a credential that was removed or replaced meanwhile.
 	update credential_test t
 	set done_at = now(), failure = 'it was removed or replaced meanwhile'
 	from credential c
@@ -63,8 +63,8 @@ begin
 	join credential c on c.credential_id = t.credential_id;
 end $$;
 comment on function api.credential_test_take(int, int) is
-	'Tests to be made, p_most at most, the oldest of each user. They are not answered again for p_hold_s seconds. '
-	'now_s: the time.';
+	'Take tests to be made, p_most at most, the oldest of each user. They are not returned again for p_hold_s seconds. '
+	'now_s: the time in epoch seconds.';
 
 create function api.credential_tested(p_test bigint, p_facts jsonb, p_failure text) returns void
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -74,7 +74,7 @@ begin
 	notify rota_event;
 end $$;
 comment on function api.credential_tested(bigint, jsonb, text) is
-	'A test is over, with facts or with a failure. A repeated report changes nothing.';
+	'Store the end of a test: facts of the credential, or p_failure. A repeated report changes nothing.';
 
 create function internal.credential_test_wait(p_uid int, p_user text, p_test bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -100,5 +100,5 @@ begin
 		'asked', v_test.facts ->> 'asked');
 end $$;
 comment on function internal.credential_test_wait(int, text, bigint) is
-	'What came of a test: {done} and then {name, kind, version, subject, expires_at, asked}. '
-	'RT422: why the credential is of no use.';
+	'The result of a test: {done}, and when it is done {name, kind, version, subject, expires_at, asked}. RT422: why the '
+	'credential cannot be used.';

@@ -1,4 +1,4 @@
--- What people do with credentials: add, list, show, refresh and remove them. Nobody reads a secret back.
+-- Requests of users about credentials: add, list, show, refresh and remove them. No request returns a secret.
 
 create function internal.credential_json(p_credential rota.credential, p_uses boolean) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -19,7 +19,7 @@ begin
 			join node n on n.node_id = u.node_id)) else '{}' end;
 end $$;
 comment on function internal.credential_json(rota.credential, boolean) is
-	'A credential as people see it; p_uses: with the latest 20 attempts that it was given to.';
+	'A credential as JSON for users; p_uses: with the latest 20 attempts that got it.';
 
 create function internal.credential_own(p_uid int, p_user text, p_request jsonb) returns rota.credential
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -37,7 +37,7 @@ begin
 	return v_row;
 end $$;
 comment on function internal.credential_own(int, text, jsonb) is
-	'The credential that a request names; RT404: there is none, or it is somebody else''s and the caller is no operator.';
+	'The credential that a request names. RT404: it does not exist, or it is somebody else''s and the caller is no operator.';
 
 create function internal.credential_add(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
@@ -84,8 +84,8 @@ begin
 	return jsonb_build_object('upload', v_id);
 end $$;
 comment on function internal.credential_add(int, text, jsonb) is
-	'Take an upload: request {name, kind, box (base64), refresh_url, command, expires}. Answer {upload}: api.credential_wait '
-	'says what became of it. RT422: it makes no sense; RT409: it is one too many.';
+	'Take an upload: request {name, kind, box (base64), refresh_url, command, expires}. Answer {upload}; api.credential_wait '
+	'returns whether it was stored. RT422: the request is wrong; RT409: too many credentials or uploads.';
 
 create function internal.credential_remove(p_credential rota.credential) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -105,8 +105,8 @@ begin
 	notify rota_credential;
 end $$;
 comment on function internal.credential_remove(rota.credential) is
-	'Delete what is sealed of a credential, and have the nodes of running attempts destroy what they have. '
-	'RT404: it was removed meanwhile.';
+	'Delete the sealed secret of a credential, and have the nodes of running attempts destroy their copies. RT404: the '
+	'credential was removed meanwhile.';
 
 create function internal.credential_forecast(p_user text) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -124,7 +124,7 @@ begin
 		where (p_user is null or p_user in (c.user_name, j.user_name)) and e.lives_until < coalesce(n.until_at, 'infinity'));
 end $$;
 comment on function internal.credential_forecast(text) is
-	'Steps that may still run when their credential can no longer be renewed: those of this user (null: of all), when the '
+	'Steps that may still run when their credential can no longer be renewed, those of p_user (null: of all users): when the '
 	'credential expires, and from and until when the step is expected to run (null: unknown).';
 
 create function api.credential(p_uid int, p_user text, p_request jsonb) returns jsonb
@@ -210,8 +210,8 @@ begin
 		where c.uid = p_uid and c.name = v_row.name and c.removed_at is null), '{}');
 end $$;
 comment on function api.credential_wait(int, text, jsonb) is
-	'Wait until an upload is stored: request {upload, timeout_s}, answer {done} and then the credential. RT422: why it was '
-	'refused. {test}: until a test is over, internal.credential_test_wait.';
+	'Wait until an upload is stored: request {upload, timeout_s}, answer {done} and, when done, the credential. RT422: why '
+	'the upload was refused. Request {test}: wait until a test is over, as internal.credential_test_wait.';
 
 create function api.credential_admin(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -228,4 +228,4 @@ begin
 	return jsonb_build_object('key', internal.setting_int('credential_key'), 'action', 'rotating');
 end $$;
 comment on function api.credential_admin(int, text, jsonb) is
-	'What administrators do: {action: rotate}: rota-credd makes its next key, and seals all credentials with it.';
+	'Requests of administrators. {action: rotate}: rota-credd makes its next key, and seals all credentials with it.';
