@@ -1,4 +1,5 @@
--- "rota admin": create, change and delete objects of the cluster, one in a call. Each change is recorded in rota.admin_event.
+-- Requests of "rota admin": create, change and delete objects of the cluster, one object in a call. Each change is recorded in
+-- rota.admin_event.
 create function internal.admin_table(p_object text) returns table (relation text, name_is text, name_like text)
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	select t.relation, t.name_is, t.name_like
@@ -20,8 +21,8 @@ language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	where t.object = p_object;
 $$;
 comment on function internal.admin_table(text) is
-	'The table of a kind of object, what its name is there, in SQL, and what names of new ones are like; none: there is no '
-	'such kind.';
+	'The table of a kind of object, the SQL expression of the object''s name in this table, and the pattern of names of new '
+	'objects; no row: no such kind.';
 
 create function internal.admin_check_node(p_name text, p_set jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -41,7 +42,8 @@ begin
 			hint = 'Drain the node and wait for its steps to end.';
 	end if;
 end $$;
-comment on function internal.admin_check_node(text, jsonb) is 'internal.admin_check of a node, which it locks.';
+comment on function internal.admin_check_node(text, jsonb) is
+	'Refuse (RT409) values of a node that are below what its steps hold. Locks the node. Part of internal.admin_check.';
 
 create function internal.admin_check_setting(p_name text, p_set jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -49,7 +51,7 @@ declare
 	v_setting setting;
 begin
 	select * into v_setting from setting s where s.name = p_name;
-	-- Of nothing there is no half, and ranges of a few jobs would be needed faster than they are made.
+	-- A half-life of 0 has no meaning, and ranges of a few jobs would fill faster than they are made.
 	p_set := jsonb_build_object('value',
 		internal.admin_value(p_name, case when p_name = 'range_size' then 'int [10000,2147483647]'
 		when p_name = 'fair_share_half_life_s' then 'int [1,2147483647]'
@@ -62,7 +64,8 @@ begin
 			hint = 'Give a name like Europe/Berlin; see pg_timezone_names.';
 	end if;
 end $$;
-comment on function internal.admin_check_setting(text, jsonb) is 'internal.admin_check of a setting.';
+comment on function internal.admin_check_setting(text, jsonb) is
+	'Refuse a wrong value of a setting. Part of internal.admin_check.';
 
 create function internal.admin_check(p_object text, p_name text, p_set jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -106,7 +109,7 @@ begin
 	end if;
 end $$;
 comment on function internal.admin_check(text, text, jsonb) is
-	'Refuse values that what runs now, or other objects, do not allow.';
+	'Refuse values of an object that running steps or other objects do not allow.';
 
 create function internal.admin_columns(p_object text, p_relation text, p_set jsonb, p_new boolean) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
@@ -122,8 +125,8 @@ begin
 	if v_bare is not null then
 		raise exception '"%" needs a value', v_bare using errcode = 'RT422';
 	end if;
-	-- In a new row absent and null alike mean the column's default, where it must have a value; a list that must be there is
-	-- empty.
+	-- In a new row, null or a missing value means the default of a column that must have a value; a list column that must
+	-- have a value is empty.
 	return (
 		select coalesce(jsonb_object_agg(s.key, case when a.attnotnull and s.value = 'null'
 			and a.atttypid = 'text[]'::regtype then '[]' else s.value end), '{}')
@@ -133,8 +136,8 @@ begin
 		where not (a.attnotnull and s.value = 'null' and p_new));
 end $$;
 comment on function internal.admin_columns(text, text, jsonb, boolean) is
-	'Those of the values given to an object that are columns of its row, new or not, after refusing null for one that '
-	'needs a value.';
+	'Those of the given values (p_set) that are columns of the object''s row. p_new: the row is new. Refuses null for a '
+	'column that needs a value.';
 
 create function internal.admin_write_parts(p_object text, p_name text, p_set jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -173,7 +176,7 @@ begin
 	end if;
 end $$;
 comment on function internal.admin_write_parts(text, text, jsonb) is
-	'Write what belongs to an object and is not in its row: members, limits, logins.';
+	'Write the properties of an object that are rows of other tables: members, limits, logins.';
 
 create function internal.admin_write(p_object text, p_name text, p_set jsonb, p_new boolean) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -210,7 +213,7 @@ exception
 		raise exception 'that is not possible for % "%": %', p_object, p_name, sqlerrm using errcode = 'RT422';
 end $$;
 comment on function internal.admin_write(text, text, jsonb, boolean) is
-	'Write an object''s row, new or not, and what belongs to it.';
+	'Write an object''s row, new (p_new) or not, and its properties in other tables.';
 
 create function internal.admin_delete(p_object text, p_name text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -276,7 +279,7 @@ begin
 	end if;
 end $$;
 comment on function internal.admin_opened(text[]) is
-	'Refuse a change by which one of these accounts, which had users, has lost the last one.';
+	'Refuse a change by which one of these accounts, which had users, has lost its last user.';
 
 create function internal.admin_check_name(p_object text, p_name text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -337,7 +340,8 @@ begin
 	end if;
 end $$;
 comment on function internal.admin_check_action(text, text, text, jsonb, boolean) is
-	'Refuse an action on an object that is there already (p_exists), or is not, and values that do not belong to the action.';
+	'Refuse to create an object that exists (p_exists), or another action on one that does not, and values that do not '
+	'belong to the action.';
 
 create function internal.admin_one(p_user text, p_object text, p_action text, p_name text, p_values jsonb) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
@@ -359,7 +363,7 @@ begin
 		end if;
 		perform internal.admin_check(p_object, p_name, v_set);
 		if v_set ->> 'is_default' = 'true' then
-			-- There is one default: of the other this is a change too.
+			-- Only one partition is the default, so record the change of the former one too.
 			perform internal.admin_one(p_user, p_object, 'change', p.partition, '{"default": false}') from partition p
 				where p.is_default and p.partition <> p_name;
 		end if;
@@ -373,14 +377,14 @@ begin
 	perform internal.admin_opened(v_closed);
 	v_after := internal.admin_row(p_object, p_name);
 	if p_object = 'node' and p_action = 'change' and v_before <> v_after then
-		-- The hardware that the node reported may now match the configured one, or no longer.
+		-- After the change, the hardware that the node reported may match the configured one, or no longer match it.
 		perform internal.node_judge_hardware(p_name, p_user);
 		v_after := internal.admin_row(p_object, p_name);
 	end if;
 	if v_before is not distinct from v_after then
 		return false;
 	end if;
-	-- internal.node_state_set has announced a new state.
+	-- internal.node_state_set has announced the node already if its state is new.
 	if p_object = 'reservation' or p_object = 'node' and v_before -> 'state' is not distinct from v_after -> 'state' then
 		perform internal.node_announce(array(select n.node_id from node n
 			where case p_object when 'node' then n.name = p_name
@@ -394,7 +398,7 @@ begin
 	return true;
 end $$;
 comment on function internal.admin_one(text, text, text, text, jsonb) is
-	'Do one change and record it. Returns whether anything changed.';
+	'Apply one change to one object and record the change. Returns whether anything changed.';
 
 create function internal.admin_need(p_role text, p_object text, p_action text, p_name text, p_values jsonb) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -418,7 +422,7 @@ begin
 	end if;
 end $$;
 comment on function internal.admin_need(text, text, text, text, jsonb) is
-	'RT422 unless there are such an object and action, RT403 unless the role may do it with these values.';
+	'Refuse with RT422 an unknown object or action, and with RT403 a role that may not do the action with these values.';
 
 create function api.admin_change(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -442,8 +446,8 @@ begin
 			v_rows)
 			|| case cardinality(v_rows) when 1 then jsonb_build_object('row', v_rows[1]) else '{}' end;
 	end if;
-	-- One change after the other, so that each is recorded against what it found; nodes are locked in order, as all others
-	-- lock them.
+	-- Apply the changes one by one, so that each is recorded with the values that it found; nodes are locked in the same
+	-- order as everywhere.
 	perform pg_advisory_xact_lock(hashtext('rota admin_change'));
 	if v_action = 'dead' then
 		perform internal.job_lock(array(select a.job_id from unnest(v_names) x join node n on n.name = x
@@ -466,7 +470,7 @@ begin
 	return jsonb_build_object('object', v_object, 'name', v_name, 'action', v_action, 'changed', v_changed);
 end $$;
 comment on function api.admin_change(int, text, jsonb) is
-	'Create, change or delete a partition, node, account, user, association, qos, license, setting, price, grant, carbon, image, '
-	'prep, check or reservation; drain or resume nodes, declare them dead, or open and close their logins '
-	'(internal.node_login_change). Action show answers its row as well, of several nodes their rows. Request {object, action, '
-	'name, values}. Answer {object, name, action, changed, row, rows, logins}.';
+	'Create, change or delete a partition, node, account, user, association, qos, license, setting, price, grant, carbon, '
+	'image, prep, check or reservation; drain or resume nodes, declare them dead, or open and close their logins '
+	'(internal.node_login_change). Request {object, action, name, values}. Answer {object, name, action, changed, row, rows, '
+	'logins}. Action show returns the object''s row too, or the rows of several nodes.';

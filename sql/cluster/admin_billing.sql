@@ -1,4 +1,4 @@
--- What administrators set of billing and carbon: the weights of a partition, grants, and what holds from a month on.
+-- Changes by administrators of billing and carbon: the weights of a partition, grants, and values that are valid from a month on.
 
 create function internal.admin_billing(p_partition text, p_weights jsonb, p_from date) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -16,8 +16,8 @@ begin
 	set cpu = excluded.cpu, mem_gib = excluded.mem_gib, node = excluded.node, gres = excluded.gres;
 end $$;
 comment on function internal.admin_billing(text, jsonb, date) is
-	'Set the weights of a partition from a month on (null: this one): {"cpu": 1, "mem": 0.25, "node": 0, "gpu": 20}, those '
-	'not given 0. Weights null: remove those of the month and of later ones.';
+	'Set the weights of a partition from a month on (null: this month): {"cpu": 1, "mem": 0.25, "node": 0, "gpu": 20}; '
+	'weights not given are 0. Weights null: remove the weights of the month and of later months.';
 
 create function internal.admin_check_grant(p_name text, p_set jsonb) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -63,5 +63,5 @@ begin
 	end if;
 end $$;
 comment on function internal.admin_check_from(text, text, jsonb) is
-	'Refuse a price or carbon from a month on, if there is another one from this month on (of a price: for the same '
-	'account).';
+	'Refuse a price or carbon intensity that is valid from a month on if another one from the same month exists (of a price: '
+	'for the same account).';

@@ -1,4 +1,4 @@
--- Limits of one object: the columns that are its name are set, and no others.
+-- Limits of one object. A limit of an object sets the columns that name the object, and no other column.
 create function internal.admin_limit_scope(p_object text, p_name text, out account text, out user_name text, out qos text,
 	out partition text)
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -8,7 +8,8 @@ begin
 	qos := case p_object when 'qos' then p_name end;
 	partition := case p_object when 'partition' then p_name end;
 end $$;
-comment on function internal.admin_limit_scope(text, text) is 'The columns of rota.usage_limit that an object''s limits have.';
+comment on function internal.admin_limit_scope(text, text) is
+	'The columns of rota.usage_limit that name an object in each of its limits.';
 
 create function internal.admin_limit(p_object text, p_name text, p_what text, p_value jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -16,7 +17,7 @@ declare
 	v_measure text := regexp_replace(p_what, '_per_user$', '');
 	v_each boolean := p_what ~ '_per_user$';
 	v_scope record;
-	-- By what tells the limits of one key apart: kind, period or both.
+	-- Find the limits of this key, which differ in the kind of resource, the period or both.
 	v_want jsonb := case when v_measure in ('gres', 'cpu_minutes', 'billing', 'gres_minutes') then p_value
 		else jsonb_build_object(v_measure, p_value) end;
 begin
@@ -39,8 +40,8 @@ begin
 	on conflict do nothing;
 end $$;
 comment on function internal.admin_limit(text, text, text, jsonb) is
-	'Set, change or (null) remove a limit of an object; p_what: a measure, perhaps with _per_user; of gres {"gres/gpu": 4}, '
-	'of cpu_minutes and billing {"month": 60000}, of gres_minutes {"gpu/month": 6000}.';
+	'Set, change or (null) remove a limit of an object. p_what: a measure, perhaps with _per_user. p_value of gres: '
+	'{"gres/gpu": 4}; of cpu_minutes and billing: {"month": 60000}; of gres_minutes: {"gpu/month": 6000}.';
 
 create function internal.admin_limits(p_object text, p_name text) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -67,4 +68,5 @@ begin
 			group by k.key
 		) x);
 end $$;
-comment on function internal.admin_limits(text, text) is 'The limits of an object alone, by the keys that set them.';
+comment on function internal.admin_limits(text, text) is
+	'The limits of one object, without those of others that apply to it, by the keys that set them.';

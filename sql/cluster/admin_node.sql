@@ -1,4 +1,5 @@
--- "rota admin node": drain, resume, failing and the other states of nodes, the notes about them, and their hardware checked anew.
+-- Requests of "rota admin node" that change states: drain, resume, failing and dead, the announcements about nodes, and the check
+-- of their hardware.
 --
 -- Called by: internal.admin_one (admin.sql).
 
@@ -35,14 +36,14 @@ begin
 	from internal.reboot_open(v_node.node_id) r
 	where r.drained or r.state <> 'waiting';
 	select * into v_node from node n where n.name = p_name;
-	-- A node that could not be powered on is off, and down.
+	-- A node that could not be powered on is both off and down.
 	if v_node.state not in ('drain', 'invalid') and (v_node.state <> 'down' or v_node.power = 'on') then
 		return;
 	end if;
 	perform internal.node_resume(v_node, p_user, null);
 end $$;
 comment on function internal.admin_node_state(text, text, text, jsonb) is
-	'Drain a node, now or at a deadline, take it back into use, or declare it dead.';
+	'Drain a node, now or at a deadline, resume it, or declare it dead.';
 
 create function internal.admin_notice(p_user text, p_node rota.node, p_kind text, p_reason text, p_at timestamptz,
 	p_end_steps boolean) returns void
@@ -81,7 +82,7 @@ begin
 	perform internal.admin_notice(p_user, v_node, 'failing', coalesce(p_set ->> '+failing', v_old.reason),
 		case when p_set ? '+failing_at' then (p_set ->> '+failing_at')::timestamptz else v_old.at end, false);
 end $$;
-comment on function internal.admin_failing(text, text, jsonb) is 'Mark a node as failing, or take the mark off.';
+comment on function internal.admin_failing(text, text, jsonb) is 'Mark a node as failing, or remove that mark.';
 
 create function internal.node_judge_hardware(p_name text, p_user text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -98,4 +99,4 @@ begin
 	end if;
 end $$;
 comment on function internal.node_judge_hardware(text, text) is
-	'Move a node between up and invalid after what is prescribed has changed.';
+	'Move a node between the states up and invalid after its configuration has changed.';

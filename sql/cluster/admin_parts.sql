@@ -25,7 +25,8 @@ begin
 		hint = coalesce('Did you mean "' || internal.text_nearest(v_bad, v_near) || '"?', '');
 end $$;
 comment on function internal.object_need(text, text[], boolean) is
-	'Fail with RT404 unless objects exist (null: none is asked for), with the name that was probably meant (p_hint).';
+	'Fail with RT404 unless all these objects exist (p_names null: no check). p_hint: add the name that the user probably '
+	'meant.';
 
 create function internal.admin_partition_nodes(p_partition text, p_hosts text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -39,7 +40,7 @@ begin
 	insert into partition_node (partition, node_id) select p_partition, n.node_id from node n
 		where n.name = any (v_names) on conflict do nothing;
 end $$;
-comment on function internal.admin_partition_nodes(text, text) is 'Give a partition these nodes: a host list, or "all".';
+comment on function internal.admin_partition_nodes(text, text) is 'Set the nodes of a partition: a host list, or "all".';
 
 create function internal.admin_node_partitions(p_node text, p_partitions text[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -50,7 +51,7 @@ begin
 	insert into partition_node (partition, node_id) select p, n.node_id from unnest(p_partitions) p cross join node n
 		where n.name = p_node on conflict do nothing;
 end $$;
-comment on function internal.admin_node_partitions(text, text[]) is 'Put a node into these partitions.';
+comment on function internal.admin_node_partitions(text, text[]) is 'Set the partitions of a node.';
 
 create function internal.admin_node_gres(p_node text, p_gres text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -85,15 +86,15 @@ begin
 	on conflict do nothing;
 end $$;
 comment on function internal.admin_node_gres(text, text) is
-	'Give a node these units of generic resources, gpu:2,fpga:1, and no others.';
+	'Set the devices of a node''s generic resources, gpu:2,fpga:1; the node loses all others.';
 
 create function internal.admin_users(p_pairs jsonb, p_account text, p_user text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_bad text;
 begin
-	-- One side is given, the other side is a list of names, each with the most steps at once where that is limited:
-	-- alice,bob:5.
+	-- One of account and user is given. The other is a list of names, each with the highest number of steps at once if that
+	-- is limited: alice,bob:5.
 	select x into v_bad from jsonb_array_elements_text(p_pairs) x
 		where x !~ ('^' || internal.user_pattern() || '(:[1-9][0-9]{0,8})?$') limit 1;
 	if found then
@@ -119,7 +120,7 @@ begin
 	from jsonb_array_elements_text(p_pairs) x;
 end $$;
 comment on function internal.admin_users(jsonb, text, text) is
-	'Who may use an account (p_account), or which accounts a user may use (p_user): ["name", "name:5"].';
+	'Set which users may use an account (p_account), or which accounts a user may use (p_user): ["name", "name:5"].';
 
 create function internal.admin_coordinators(p_account text, p_users text[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -133,4 +134,4 @@ begin
 	delete from coordinator c where c.account = p_account and c.user_name <> all (coalesce(p_users, '{}'));
 	insert into coordinator (account, user_name) select p_account, x from unnest(p_users) x on conflict do nothing;
 end $$;
-comment on function internal.admin_coordinators(text, text[]) is 'Set who coordinates an account, and nobody else.';
+comment on function internal.admin_coordinators(text, text[]) is 'Set the coordinators of an account; all others lose that role.';

@@ -51,7 +51,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 			('reservation', 'end_steps', 'end_steps', 'bool'), ('reservation', 'reason', 'reason', 'word');
 $$;
 comment on function internal.admin_keys_of_nodes() is
-	'internal.admin_key_list of partitions, nodes, images, preps, checks and reservations.';
+	'The rows of internal.admin_key_list for partitions, nodes, images, preps, checks and reservations.';
 
 create function internal.admin_keys_of_accounts() returns table (object text, key text, member text, kind text)
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -79,11 +79,12 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 			('grant', 'carry_over', 'carry_over', 'int [0,)'), ('grant', 'at_end', 'at_end', 'refuse|low_priority');
 $$;
 comment on function internal.admin_keys_of_accounts() is
-	'internal.admin_key_list of accounts, users, QOS, associations, licences, settings, prices, carbon and grants.';
+	'The rows of internal.admin_key_list for accounts, users, QOS, associations, licences, settings, prices, carbon and '
+	'grants.';
 
 create function internal.admin_keys_of_limits() returns table (object text, key text, member text, kind text)
 language sql immutable set search_path = pg_catalog, pg_temp as $$
-	-- The member says what rota.usage_limit limits.
+	-- Column member names the measure that rota.usage_limit limits.
 	select o.object, m.key || e.suffix, '+limit ' || m.measure || e.suffix, m.kind
 	from unnest(array['account', 'user', 'association', 'qos', 'partition']) o (object)
 	cross join (values ('max_running', 'running', 'int [0,)'), ('max_submitted', 'submitted', 'int [0,)'),
@@ -95,11 +96,11 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		('max_nodes', 'nodes', 'int [0,)')) m (key, measure, kind)
 	cross join unnest(array['', '_per_user']) e (suffix)
 	where (e.suffix = '' or (o.object not in ('user', 'association') and m.measure <> 'time'))
-		-- Of a partition these two are about each step by itself.
+		-- Of a partition, these two keys limit each step by itself.
 		and not (o.object = 'partition' and e.suffix = '' and m.measure in ('time', 'nodes'));
 $$;
 comment on function internal.admin_keys_of_limits() is
-	'internal.admin_key_list of the limits of accounts, users, associations, QOS and partitions.';
+	'The rows of internal.admin_key_list for the limits of accounts, users, associations, QOS and partitions.';
 
 create function internal.admin_key_list() returns table (object text, key text, member text, kind text)
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -110,7 +111,8 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select * from internal.admin_keys_of_limits();
 $$;
 comment on function internal.admin_key_list() is
-	'Objects, the keys that may be given for them, the column each one sets (+: rows elsewhere), and the kind of its value.';
+	'Keys that administrators may give for each object, one row each: the object, the key, the column that the key sets (+: '
+	'rows of other tables), and the kind of its value.';
 
 create function internal.admin_value_read(p_key text, p_kind text, p_text text) returns jsonb
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
@@ -163,7 +165,7 @@ begin
 	end;
 end $$;
 comment on function internal.admin_value_read(text, text, text) is
-	'A value as its kind wants it, whatever the range; null where it is none.';
+	'Convert a value from text to the JSON type of its kind, whatever the range; null: the text is no value of the kind.';
 
 create function internal.admin_value_hint(p_kind text, p_range int8range) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -193,7 +195,8 @@ begin
 		when 'size' then 'Give a size like 512M or 4G.'
 		else 'Give one of: ' || replace(p_kind, '|', ', ') || '.' end;
 end $$;
-comment on function internal.admin_value_hint(text, int8range) is 'How a value of a kind is written, in its range.';
+comment on function internal.admin_value_hint(text, int8range) is
+	'Returns a hint how a value of a kind, with its range, is written.';
 
 create function internal.admin_value(p_key text, p_kind text, p_value jsonb) returns jsonb
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
@@ -218,11 +221,12 @@ begin
 		raise exception '"%" is no value for "%"', v_text, p_key using errcode = 'RT422',
 			hint = internal.admin_value_hint(p_kind, v_range);
 	end if;
-	-- No time is no limit.
+	-- The time "none" means no time limit.
 	return case when v_kind = 'time' and v_answer = '0' then 'null' else v_answer end;
 end $$;
 comment on function internal.admin_value(text, text, jsonb) is
-	'A value as its kind wants it, in the kind''s range where it has one; RT422 where it is none. Empty and "none" are null.';
+	'Convert a value to the JSON type of its kind, and check the range of the kind. RT422: the value is not of this kind. '
+	'Empty and "none" become null.';
 
 create function internal.admin_values(p_object text, p_values jsonb) returns jsonb
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
@@ -245,7 +249,7 @@ begin
 		join internal.admin_key_list() k on k.object = p_object and k.key = v.key);
 end $$;
 comment on function internal.admin_values(text, jsonb) is
-	'The values given for an object, by the columns they set; RT422 for a key it does not have.';
+	'The values given for an object, by the columns that they set; RT422: the object has no such key.';
 
 -- The answer is never empty, so that a member of an account without any limit is shown as well.
 create function internal.admin_member(p_one rota.association) returns jsonb
@@ -253,7 +257,7 @@ language sql stable set search_path = rota, pg_temp as $$
 	select jsonb_build_object('shares', p_one.shares)
 		|| internal.admin_limits('association', p_one.account || '/' || p_one.user_name);
 $$;
-comment on function internal.admin_member(rota.association) is 'What a user of an account has there: shares and limits.';
+comment on function internal.admin_member(rota.association) is 'Shares and limits that a user has in an account, as JSON.';
 
 create function internal.admin_node(p_node rota.node) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
@@ -275,7 +279,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		array(select r.name from reservation_node rn join reservation r using (reservation_id)
 		where rn.node_id = p_node.node_id order by r.name));
 $$;
-comment on function internal.admin_node(rota.node) is 'internal.admin_row of a node.';
+comment on function internal.admin_node(rota.node) is 'The row of internal.admin_row for a node.';
 
 create function internal.admin_row(p_object text, p_name text) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
@@ -329,4 +333,4 @@ language sql stable set search_path = rota, pg_temp as $$
 	from reservation r where p_object = 'reservation' and r.name = p_name;
 $$;
 comment on function internal.admin_row(text, text) is
-	'An object as it stands, with what other tables have of it, for the log of changes; null: it does not exist.';
+	'An object as JSON, with its properties in other tables, for the log of changes; null: no such object.';

@@ -23,8 +23,8 @@ begin
 		certificate_ends_at = case when d.pid = excluded.pid then d.certificate_ends_at end;
 end $$;
 comment on function api.daemon_register(text, text, int, text) is
-	'Register a daemon: program, name, process id, version. A daemon calls this at each connection. 28000: the session may not '
-	'be that daemon.';
+	'Register a daemon: program, name, process id, version. A daemon calls this at each connection. 28000: the role of the '
+	'session may not act as this daemon.';
 
 create function api.daemon_certificate(p_name text, p_ends_at timestamptz) returns boolean
 language plpgsql security definer set search_path = rota, pg_temp as $$

@@ -7,7 +7,8 @@ create function internal.check_row(p_item text, p_state text, p_value text, p_hi
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select (p_item, p_state, p_value, case when p_state <> 'ok' then p_hint end)::internal.db_finding;
 $$;
-comment on function internal.check_row(text, text, text, text) is 'One finding; the hint is left out where nothing is wrong.';
+comment on function internal.check_row(text, text, text, text) is
+	'Make one row of findings; the hint is left out if nothing is wrong.';
 
 create function internal.check_server() returns setof internal.db_finding
 language plpgsql volatile set search_path = rota, pg_temp as $$
@@ -171,14 +172,14 @@ $$;
 comment on function internal.db_check(text) is
 	'All findings about this server, its standbys and its settings. p_program: the newest migration of the program that asks.';
 
--- A node can say anything about what it has seen, so its clock counts only so far.
+-- A node can claim to have seen any incarnation, so a begin that is more than an hour ahead does not count.
 create function internal.accepts_before() returns timestamptz
 language sql volatile set search_path = rota, pg_temp as $$
 	select greatest(clock_timestamp(), max(r.began_at) + interval '1 microsecond')
 	from incarnation_refused r where r.began_at < clock_timestamp() + interval '1 hour';
 $$;
 comment on function internal.accepts_before() is
-	'Moment that is behind the beginning of every incarnation that others have seen, however their servers'' clocks go.';
+	'A moment after the begin of every incarnation that others have seen, even if the clocks of their servers are ahead.';
 
 create function internal.db_begin(p_reason text, p_skip bigint) returns void
 language plpgsql volatile set search_path = rota, pg_temp as $$
@@ -191,7 +192,7 @@ begin
 	where a.datname = current_database() and a.usename ~ '^rota_node(_|$)';
 end $$;
 comment on function internal.db_begin(text, bigint) is
-	'Begin another incarnation because an administrator says that this database counts from now on, whatever it lacks.';
+	'Begin another incarnation because an administrator declares that this database is the right one, whatever it lacks.';
 
 create function internal.db_restored(p_skip bigint, p_acts boolean, p_reason text default 'declared restored')
 returns setof internal.db_finding
@@ -230,8 +231,8 @@ begin
 	end if;
 end $$;
 comment on function internal.db_restored(bigint, boolean, text) is
-	'What is due after this database was restored, and, with p_acts, '
-	'begin another incarnation whose job numbers leave out so many. RT422: too many.';
+	'The actions that are due after this database was restored. p_acts: also begin another incarnation whose job numbers '
+	'leave out p_skip numbers. RT422: p_skip is too high.';
 
 create function internal.check_refused() returns setof internal.db_finding
 language sql volatile set search_path = rota, pg_temp as $$
@@ -240,14 +241,14 @@ language sql volatile set search_path = rota, pg_temp as $$
 		format('%s has seen incarnation %s (timeline %s), which began %s',
 			r.application, r.incarnation, r.timeline, to_char(r.began_at, 'YYYY-MM-DD HH24:MI:SS TZ')),
 		'A newer server has answered more than this one has. If it still exists, stop this one and use that.') x
-	-- A session that had asked before this database was accepted may record its refusal after that.
+	-- A session that connected before this database was accepted may record its refusal after that.
 	where internal.incarnation_lacks(r.incarnation, r.began_at)
 	order by r.role;
 $$;
 comment on function internal.check_refused() is
-	'The daemons and nodes that refuse this server, since it lacks an incarnation that they have seen.';
+	'The daemons and nodes that refuse this server, since they have seen an incarnation that it lacks.';
 
--- What a database that was accepted as an older copy lacks, as far as the journals of nodes know it.
+-- Rows that a database lacks after it was accepted as an older copy, as far as the journals of nodes show them.
 create function internal.lacks_jobs(p_since timestamptz) returns setof internal.db_finding
 language sql volatile set search_path = rota, pg_temp as $$
 	select x.* from (
@@ -262,7 +263,7 @@ language sql volatile set search_path = rota, pg_temp as $$
 		'Only the newer server had it: its owner must submit it again.') x;
 $$;
 comment on function internal.lacks_jobs(timestamptz) is
-	'Jobs of which nodes have reported since then, and which this database does not have.';
+	'Jobs that nodes have reported since p_since, and that this database does not have.';
 
 create function internal.lacks_attempts(p_now rota.incarnation) returns setof internal.db_finding
 language sql volatile set search_path = rota, pg_temp as $$
@@ -278,7 +279,7 @@ language sql volatile set search_path = rota, pg_temp as $$
 		'It ended, and only the newer server has the report: it runs again where it may.') x;
 $$;
 comment on function internal.lacks_attempts(rota.incarnation) is
-	'Jobs with attempts that were live here, and of which their nodes have nothing any more.';
+	'Jobs with attempts that were live in this database, and that their nodes no longer have.';
 
 create function internal.lacks_ends(p_now rota.incarnation) returns setof internal.db_finding
 language sql volatile set search_path = rota, pg_temp as $$
@@ -292,7 +293,8 @@ language sql volatile set search_path = rota, pg_temp as $$
 		case l.n when 1 then 'end' else 'ends' end, concat_ws(', ', l.state, nullif(l.other, l.state))), null) x;
 $$;
 comment on function internal.lacks_ends(rota.incarnation) is
-	'Ends that nodes have reported in that incarnation, and that were before it began: the newer server may have had them.';
+	'Ends of attempts that nodes have reported in the incarnation p_now, and that happened before it began: the newer server '
+	'may have had them.';
 
 create function internal.db_lacks() returns setof internal.db_finding
 language plpgsql volatile set search_path = rota, pg_temp as $$
@@ -316,7 +318,8 @@ begin
 	return query select * from internal.lacks_removals();
 end $$;
 comment on function internal.db_lacks() is
-	'What this database lacked when an administrator accepted it, and what nodes have reported since then; nothing: none has.';
+	'What this database lacked when an administrator accepted it as an older copy, from what nodes have reported since then; '
+	'no row: nobody has accepted it as such.';
 
 create function internal.db_accept(p_skip bigint, p_acts boolean) returns setof internal.db_finding
 language plpgsql volatile set search_path = rota, pg_temp as $$
@@ -325,7 +328,7 @@ begin
 		raise exception 'this server is a standby' using errcode = 'RT409',
 			hint = 'Connect to the server that is to be accepted, and promote it first.';
 	elsif exists (select from internal.check_refused()) then
-		-- No standby may be there that could confirm it.
+		-- Do not wait for a standby: there may be none that could confirm this commit.
 		perform set_config('synchronous_commit', 'local', true);
 		return query select * from internal.check_refused();
 		return query select * from internal.db_restored(p_skip, p_acts, 'accepted as an older copy');
@@ -338,5 +341,5 @@ begin
 	end if;
 end $$;
 comment on function internal.db_accept(bigint, boolean) is
-	'Who refuses this server, and what is due before it is used; with p_acts, have it used. If nobody refuses it: what it lacked '
-	'when it was accepted. RT409: a standby, or nothing to accept. RT422: too many numbers.';
+	'Daemons that refuse this server, and the actions that are due before it is used; p_acts: accept it. If nobody refuses '
+	'it: what it lacked when it was accepted. RT409: a standby, or nothing to accept. RT422: p_skip is too high.';

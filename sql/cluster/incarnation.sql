@@ -38,17 +38,18 @@ begin
 	where s.seqtypid = 'bigint'::regtype and c.relname <> 'job_job_id_seq';
 end $$;
 comment on function internal.numbers_raise(bigint) is
-	'Raise the sequence of job numbers by p_jobs, and those of all other ids of type bigint by a million.';
+	'Raise the sequence of job numbers by p_jobs, and the sequences of all other ids of type bigint by a million.';
 
 create function internal.incarnation_next() returns int
 language sql volatile set search_path = rota, pg_temp as $$
-	-- Numbers from a million on do not count: a node may claim to have seen any, which would use up the numbers.
+	-- A node may claim to have seen any number, so numbers from a million on do not count here: otherwise a claim could use
+	-- up the numbers.
 	select 1 + greatest((select max(i.incarnation) from incarnation i),
 		(select max(r.incarnation) from incarnation_refused r where r.incarnation < 1000000));
 $$;
 comment on function internal.incarnation_next() is
-	'Number of the next incarnation: above all that this database has, and above those that refused daemons have seen, so that '
-	'people can tell them apart.';
+	'Number of the next incarnation: higher than those that this database has and those that refused daemons have seen, so '
+	'that people can tell them apart.';
 
 create function internal.incarnation_begin(p_reason text, p_jobs bigint, p_accepts timestamptz default null) returns int
 language plpgsql set search_path = rota, pg_temp as $$
@@ -72,7 +73,7 @@ create function internal.incarnation_lock() returns void
 language sql set search_path = pg_catalog, pg_temp as $$
 	select pg_advisory_xact_lock(hashtext('rota incarnation'));
 $$;
-comment on function internal.incarnation_lock() is 'Let one session at a time begin an incarnation.';
+comment on function internal.incarnation_lock() is 'Take the lock that lets one session at a time begin an incarnation.';
 
 create function internal.incarnation_now() returns rota.incarnation
 language sql volatile set search_path = rota, pg_temp as $$
@@ -96,7 +97,8 @@ begin
 	return internal.incarnation_begin(format('promoted from timeline %s to %s', v_now.timeline, internal.timeline()), 1000);
 end $$;
 comment on function internal.incarnation_check() is
-	'Begin another incarnation if this server was promoted since the last one began. Returns the number of the present one.';
+	'Begin another incarnation if this server was promoted since the present one began. Returns the number of the present '
+	'incarnation.';
 
 create function internal.incarnation_lacks(p_incarnation int, p_began timestamptz) returns boolean
 language sql stable set search_path = rota, pg_temp as $$
@@ -104,8 +106,8 @@ language sql stable set search_path = rota, pg_temp as $$
 		where (i.incarnation = p_incarnation and i.began_at = p_began) or i.accepts_before > p_began);
 $$;
 comment on function internal.incarnation_lacks(int, timestamptz) is
-	'Whether this database lacks the incarnation with this number and begin, since it branched off before, and no administrator '
-	'has accepted that. Number 0: false.';
+	'Whether this database lacks the incarnation with this number and begin, because it branched off before that, and no '
+	'administrator has accepted the loss. Number 0: false.';
 
 create function internal.incarnation_refuse(p_incarnation int, p_timeline bigint, p_began timestamptz) returns void
 language sql volatile set search_path = rota, pg_temp as $$
@@ -117,8 +119,8 @@ language sql volatile set search_path = rota, pg_temp as $$
 	where r.began_at < excluded.began_at or r.refused_at < excluded.refused_at - interval '1 minute';
 $$;
 comment on function internal.incarnation_refuse(int, bigint, timestamptz) is
-	'Record that the daemon of this session refuses this database, and which incarnation the daemon has seen. Its later tries '
-	'update the same row.';
+	'Record that the daemon of this session refuses this database, and which incarnation the daemon has seen. Later refusals '
+	'of the daemon update the same row.';
 
 create function api.incarnation_admit(p_incarnation int, p_timeline bigint, p_began timestamptz)
 returns table (incarnation int, timeline bigint, began text, refused boolean, backend int, started text)
@@ -128,8 +130,8 @@ declare
 	v_now incarnation;
 begin
 	if not current_setting('transaction_read_only')::boolean then
-		-- A former primary has no standby any more that could confirm this; a promoted one may have none yet. What is answered
-		-- afterwards follows it in the WAL.
+		-- A former primary no longer has a standby that could confirm this write; a promoted server may not have one yet.
+		-- Later answers follow this write in the WAL.
 		perform set_config('synchronous_commit', 'local', true);
 		if v_refused then
 			perform internal.incarnation_refuse(p_incarnation, p_timeline, p_began);
@@ -168,14 +170,14 @@ begin
 	end if;
 	perform internal.incarnation_lock();
 	v_now := internal.incarnation_now();
-	-- A restored copy has the timeline of before, but not the numbers that nodes have seen.
+	-- A restored copy has the same timeline as before, but lacks the numbers that nodes have seen.
 	if v_now.reason <> 'first' and v_now.began_at > clock_timestamp() - interval '1 hour' then
 		v_number := v_now.incarnation;
 	else
 		v_number := internal.incarnation_begin('a node has seen numbers that this database has not given out', 1000);
 		v_now := internal.incarnation_now();
 	end if;
-	-- Partitions are there for a hundred thousand jobs.
+	-- Partitions of tables exist for at least a hundred thousand more jobs.
 	v_last := internal.number_last('job_job_id_seq');
 	if p_job > v_last and p_job <= v_now.job_after + 50000 then
 		perform setval('job_job_id_seq', p_job);

@@ -40,9 +40,8 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 			) g on true));
 $$;
 comment on function api.submit_limits(int, text, jsonb) is
-	'What the translator checks a script against: {script_bytes, steps, edges, array, qos: {NAME: PRIORITY}, '
-	'credential_defaults: {UID: NAMES}, '
-	'partitions: [{name, nodes, cpus, node_cpus, node_mem_mb, node_gres, features: [{features, nodes}], max_time_s, max_nodes, '
-	'is_default, credentials, default_time_s, state, allow_users, allow_groups, allow_accounts}]}. credential_defaults: the '
-	'caller''s own; with "credential_defaults": "all", which no request of a user may have, '
-	'those of all users: jobmgrd keeps the answer for the submissions of all.';
+	'The limits and names against which the translator checks a script: {script_bytes, steps, edges, array, qos: {NAME: '
+	'PRIORITY}, credential_defaults: {UID: NAMES}, partitions: [{name, nodes, cpus, node_cpus, node_mem_mb, node_gres, '
+	'features: [{features, nodes}], max_time_s, max_nodes, is_default, credentials, default_time_s, state, allow_users, '
+	'allow_groups, allow_accounts}]}. credential_defaults: the caller''s own. With "credential_defaults": "all", which a '
+	'user''s request cannot have: those of all users, since jobmgrd caches the answer for all submissions.';

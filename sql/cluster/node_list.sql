@@ -9,7 +9,7 @@ language sql stable set search_path = rota, pg_temp as $$
 	group by x.node_id;
 $$;
 comment on function internal.node_list_warnings() is
-	'The nodes with warnings that their state does not show, all in one text and as a list.';
+	'The nodes with warnings that the state of the node does not show, all warnings as one text and as a list.';
 
 create function api.node_list(p_uid int, p_user text, p_request jsonb) returns json
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
@@ -37,7 +37,7 @@ begin
 			count(x.job_id) as used from picked join node_gres x using (node_id) group by x.node_id, x.gres) u
 		group by u.node_id
 	), member as materialized (
-		-- All at once: partitions are not found by node.
+		-- Read the partitions of all nodes at once: their index is not by node.
 		select x.node_id, array_agg(x.partition) as partitions
 		from (select pn.node_id, pn.partition from picked join partition_node pn using (node_id) order by pn.node_id,
 			pn.partition) x
@@ -49,7 +49,7 @@ begin
 			and a.started_at is not null
 		group by a.node_id
 	)
-	-- Rows to text at once: objects made one by one, and jsonb of all of them, take several times as long.
+	-- Convert rows to text at once: to make objects one by one, and jsonb of all of them, takes several times as long.
 	select json_build_object('nodes', coalesce(json_agg(o), '[]'))
 	from (
 		select n.node_id, n.name, internal.node_shown(n.state, n.power) as state, n.power, n.power_at, n.reason, n.reason_by,
@@ -71,4 +71,4 @@ begin
 	) o);
 end $$;
 comment on function api.node_list(int, text, jsonb) is
-	'Nodes with what they have and what is used. Request {names, states, partition}. Answer {nodes: [...]}.';
+	'Nodes with their resources and how much of these is used. Request {names, states, partition}. Answer {nodes: [...]}.';

@@ -1,4 +1,4 @@
--- Expected outages: when nodes are not to be used, and what happens when an outage begins.
+-- Expected outages: times in which nodes cannot be used, and what happens when an outage begins.
 --
 -- Called by: the leader for each scheduling cycle, so that no step starts whose time limit reaches into an outage;
 -- api.schedule_commit, which checks that again; api.schedule_tick, which begins outages.
@@ -32,8 +32,8 @@ from (
 where x.ends_at > now()
 window w as (partition by x.reservation_id order by x.starts_at);
 comment on view internal.reservation_time is
-	'The times of reservations that are not over. next: the first of each; last: the last one that is computed of a '
-	'recurring one.';
+	'The periods of reservations that are not over, one row each. next: the first period of the reservation; last: the last '
+	'period that is computed of a recurring reservation.';
 
 create view internal.node_warning as
 select rn.node_id, 'maintenance' as kind, t.starts_at, t.ends_at, r.reason, r.created_by as actor, t.message
@@ -97,9 +97,9 @@ begin
 	order by 1, 3;
 end $$;
 comment on function api.schedule_outages() is
-	'When nodes are not to be used (epoch seconds; to_at null: no known end). The nodes of a reservation are on its first '
-	'row only. Reservation 0: the deadline of a drain. Steps that a reservation admits name it in '
-	'schedule_pending.admitted.';
+	'Times in which nodes cannot be used, one row for each node, in epoch seconds (to_at null: no known end). The nodes of a '
+	'reservation are on its first row only. Reservation 0: the deadline of a drain. Steps that a reservation admits name it '
+	'in schedule_pending.admitted.';
 
 create function internal.outage_admits(p_job bigint, p_step int, p_name text, p_users text[], p_accounts text[]) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -264,7 +264,7 @@ begin
 		) x (at)
 		where x.at > now());
 end $$;
-comment on function internal.outage_next() is 'When the next outage begins or ends.';
+comment on function internal.outage_next() is 'The next time at which an outage begins or ends.';
 
 create function internal.step_warnings(p_job bigint, p_step int, p_attempt int) returns jsonb
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -293,7 +293,8 @@ begin
 				t.ordered_at) + make_interval(secs => t.time_limit_s + t.suspended_s)));
 end $$;
 comment on function internal.step_warnings(bigint, int, int) is
-	'The nodes of a live attempt that are lost, failing, or will be out of use within its time.';
+	'The nodes of a live attempt that are lost, failing, or will be out of use before its time limit ends, with their '
+	'warnings.';
 
 create function internal.limit_check(p_job bigint, p_request int, p_limit bigint) returns void
 language plpgsql stable set search_path = live, rota, pg_temp as $$

@@ -35,4 +35,5 @@ begin
 	where v_names is null or p.partition = any (v_names));
 end $$;
 comment on function api.partition_list(int, text, jsonb) is
-	'Partitions with their limits, their nodes and what waits and runs there. Request {names}. Answer {partitions: [...]}.';
+	'Partitions with their limits, their nodes, and the numbers of waiting and running steps. Request {names}. Answer '
+	'{partitions: [...]}.';

@@ -11,7 +11,8 @@ begin
 	where i.inhparent = 'rota.job'::regclass;
 end $$;
 comment on function internal.range_bounds() is
-	'The ranges of job ids that are attached: from_job is the first one in it, to_job the first one after it.';
+	'The ranges of job ids that are attached, one row each: from_job is the first job in the range, to_job the first one '
+	'after it.';
 
 create function internal.day_ranges() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -48,7 +49,8 @@ create function api.range_ensure() returns int
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_size constant bigint := internal.setting_int('range_size');
-	-- A tenth of a range, and what a busy minute brings, but never more than ten ranges.
+	-- Number of ids for which ranges are to exist: a tenth of a range, or 100000 for a busy minute if that is more, but no
+	-- more than ten ranges for that.
 	v_ahead constant bigint := greatest(v_size / 10, least(100000, 10 * v_size));
 	v_last bigint;
 	v_end bigint;
@@ -75,6 +77,6 @@ begin
 	return v_made;
 end $$;
 comment on function api.range_ensure() is
-	'Make partitions of the tables of jobs so that a tenth of a range of job ids is always left, 100000 at least (ten '
-	'ranges, if these are less), and day partitions of samples and rejected reports; drop those that are too old; delete '
-	'rows of daemons that are gone; leave out of schema live what is over. Answers how many ranges were made.';
+	'Make partitions of the tables of jobs so that a tenth of a range of job ids is always left, 100000 ids at least (ten '
+	'ranges, if these are less), and day partitions of samples and rejected reports; drop day partitions that are too old; '
+	'delete rows of daemons that are gone; remove ended jobs from schema live. Returns how many ranges were made.';

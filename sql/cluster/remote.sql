@@ -18,7 +18,7 @@ begin
 		where d.role = 'procmgrd' and d.host = host(regexp_replace(p_address, '^::ffff:', '')::inet));
 end $$;
 comment on function internal.address_nodes(text) is
-	'Nodes whose process managers connect to the database from an IP address; none: it is no node''s, as far as is known.';
+	'Nodes whose process managers connect to the database from an IP address; empty: no known node has this address.';
 
 create function api.remote_admit(p_uid int, p_user text, p_address text, p_submits boolean) returns boolean
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
@@ -40,5 +40,6 @@ begin
 	return true;
 end $$;
 comment on function api.remote_admit(int, text, text, boolean) is
-	'Admit a user''s request by HTTPS from an IP address: of a node, only those who have a step there, and nobody who submits or '
-	'changes credentials where that is off (p_submits). True, or RT403.';
+	'Admit a user''s request by HTTPS from an IP address. From the address of a node, only users who have a step on the node '
+	'are admitted, and nobody to submit or change credentials (p_submits) where gate.node_submit forbids it. Returns true, '
+	'or fails with RT403.';

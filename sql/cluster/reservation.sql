@@ -1,4 +1,4 @@
--- Reservations: how administrators write them, and how all users see them.
+-- Reservations: the requests of administrators to write them, and of all users to see them.
 create function internal.admin_reservation_nodes(p_name text, p_hosts text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
@@ -15,7 +15,7 @@ begin
 		raise exception 'a reservation needs nodes' using errcode = 'RT422';
 	end if;
 end $$;
-comment on function internal.admin_reservation_nodes(text, text) is 'Give a reservation these nodes: a host list, or "all".';
+comment on function internal.admin_reservation_nodes(text, text) is 'Set the nodes of a reservation: a host list, or "all".';
 
 create function internal.admin_reservation(p_user text, p_name text, p_set jsonb) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -58,7 +58,7 @@ begin
 		coalesce(v_old.created_by, p_user));
 end $$;
 comment on function internal.admin_reservation(text, text, jsonb) is
-	'The values of a reservation, with its end worked out; RT422 where they do not fit together.';
+	'The values of a reservation, with its end computed; RT422: the values do not fit together.';
 
 create function api.reservation_list(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
@@ -97,6 +97,6 @@ begin
 		and (v_names is null or r.name = any (v_names)));
 end $$;
 comment on function api.reservation_list(int, text, jsonb) is
-	'Reservations that are not over, with their next time. Request {names, all}. Answer {reservations: [{name, state, '
-	'starts_at, ends_at, recurs, nodes, users, accounts, reason, steps, ...}]}; steps: how many that run now may reach into '
-	'it.';
+	'Reservations that are not over, with their next period. Request {names, all}. Answer {reservations: [{name, state, '
+	'starts_at, ends_at, recurs, nodes, users, accounts, reason, steps, ...}]}; steps: the number of running steps whose '
+	'time limits end after the period begins.';

@@ -1,4 +1,4 @@
--- What leaves the database: exports by month, and ranges of jobs that are detached, exported and dropped.
+-- Removal of old data from the database: exports by month, and ranges of jobs that are detached, exported and dropped.
 --
 -- Invariants:
 -- - A range goes as a whole, and only when nothing in it is live, nothing waits for it, and its usage is added up.
@@ -6,7 +6,7 @@
 create function internal.export_columns(p_table regclass) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	-- Private to owners, or useless outside.
+	-- Columns that are private to the owners of jobs, or useless outside the database.
 	return (
 		select string_agg(format('t.%I', a.attname), ', ' order by a.attnum)
 		from pg_attribute a
@@ -14,7 +14,7 @@ begin
 			and a.attname <> all ('{script_hash,environment_hash,spec,auth,output,xid,retry_key}'));
 end $$;
 comment on function internal.export_columns(regclass) is
-	'The exported columns of a table as an SQL select list; each is written as t.COLUMN.';
+	'The columns of a table that are exported, as an SQL select list; each is written as t.COLUMN.';
 
 create function internal.range_gone() returns table (from_job bigint, to_job bigint, during tstzrange)
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -26,8 +26,8 @@ begin
 	where e.object = 'range' and e.action = 'detach' and e.given ? 'last_at';
 end $$;
 comment on function internal.range_gone() is
-	'Ranges of jobs that have been detached, including dropped ones: from_job is the first one in it, to_job the first one '
-	'after it; during: from the first submission to the last end. Ranges without jobs are left out.';
+	'Ranges of jobs that have been detached, dropped ones included. from_job is the first job in the range, to_job the first '
+	'one after it. during: from the first submission to the last end. Ranges without jobs are left out.';
 
 create function api.export_plan(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
@@ -84,10 +84,10 @@ begin
 		|| jsonb_build_object('name', 'node', 'query', 'select t.node_id, t.name, t.cpus, t.mem_mb from rota.node t'));
 end $$;
 comment on function api.export_plan(int, text, jsonb) is
-	'What an export copies: {month}, the jobs that ended in a month of the site''s time zone with all that belongs to them, '
-	'or {from}, the range that begins with that job. Answer {name, tables: [{name, query}]}, of a month also without: '
-	'[{from_job, to_job}], the ranges that have been detached and may have had jobs of it; no scripts, no environments, no '
-	'output.';
+	'The queries of an export. Request {month}: the jobs that ended in a month of the site''s time zone, with all rows that '
+	'belong to them; or {from}: the range that begins with that job. Answer {name, tables: [{name, query}]}, of a month also '
+	'without: [{from_job, to_job}], the detached ranges that may have had jobs of the month. Scripts, environments and '
+	'output are never exported.';
 
 create function internal.range_state()
 	returns table (from_job bigint, to_job bigint, attached boolean, jobs bigint, live bigint, first_at timestamptz,
@@ -113,7 +113,8 @@ begin
 		return next;
 	end loop;
 end $$;
-comment on function internal.range_state() is 'Ranges of jobs, those that are detached too, with what is in them.';
+comment on function internal.range_state() is
+	'Ranges of jobs, detached ones included, with their numbers of jobs and their size.';
 
 create function api.range_list(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
@@ -142,7 +143,8 @@ begin
 		replace(internal.export_columns(format('rota.%I', v_part)::regclass), 't.', ''), v_part);
 end $$;
 comment on function internal.range_detach_table(text, bigint) is
-	'Detach the part of a table that begins with a job, if it has one, and let administrators read it on.';
+	'Detach the partition of a table whose range begins with job p_from, if there is one, and let administrators read the '
+	'detached table.';
 
 create function api.range_detach(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -156,7 +158,7 @@ begin
 	if internal.caller_role(p_uid, p_user) <> 'admin' then
 		raise exception 'only administrators detach ranges of jobs' using errcode = 'RT403';
 	end if;
-	-- One session at a time detaches ranges, and none is made meanwhile.
+	-- One session at a time detaches ranges, and no session makes one meanwhile.
 	perform pg_advisory_xact_lock(hashtext('rota range_ensure'));
 	select b.to_job into v_to from internal.range_bounds() b where b.from_job = v_from;
 	if not found and to_regclass(format('rota.%I', 'job_' || v_from)) is null then
@@ -182,13 +184,13 @@ begin
 	end if;
 	select jsonb_strip_nulls(jsonb_build_object('first_at', min(j.submit_at), 'last_at', max(j.ended_at))) into v_times
 		from job j where j.job_id >= v_from and j.job_id < v_to;
-	-- The queue must not wait behind this lock, so it is tried with a short timeout.
+	-- The queue must not wait behind this lock, so give up after a short timeout.
 	perform set_config('lock_timeout', '2s', true);
 	for v_table in select * from internal.range_tables() loop
 		perform internal.range_detach_table(v_table, v_from);
 	end loop;
 	delete from client_key k where k.job_id >= v_from and k.job_id < v_to;
-	-- No job that is left waited at that time.
+	-- Delete the rows whose time was over before the oldest job that is left was submitted.
 	delete from line_limited l
 		where l.until_at < (select j.submit_at from job j order by j.job_id limit 1);
 	insert into admin_event (actor, object, action, name, given)
@@ -198,9 +200,9 @@ exception when lock_not_available then
 	raise exception 'the job tables are locked by other sessions' using errcode = 'RT409', hint = 'Try again in a moment.';
 end $$;
 comment on function api.range_detach(int, text, jsonb) is
-	'Take the range that begins with a job {from} out of the tables: its jobs are no longer visible, nor found by their '
-	'keys. Refused (RT409) while anything in it is live or waited for. Answer {from, to, detached: false where it was '
-	'before}.';
+	'Detach the range that begins with job {from} from the tables: its jobs are no longer visible, nor found by their keys. '
+	'Refused (RT409) while a job in the range is live, or a job outside waits for one in it. Answer {from, to, detached: '
+	'false if the range was detached before}.';
 
 create function api.range_drop(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -230,4 +232,5 @@ begin
 	return jsonb_build_object('from', v_from, 'tables', v_count);
 end $$;
 comment on function api.range_drop(int, text, jsonb) is
-	'Drop a detached range {from, manifest: what was exported of it, stored in the log of changes}. Answer {from, tables}.';
+	'Drop a detached range. Request {from, manifest: what was exported of the range, stored in the log of changes}. Answer '
+	'{from, tables}.';

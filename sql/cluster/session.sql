@@ -16,25 +16,26 @@ where exists (
 		select from pg_auth_members m where m.member = u.oid and m.roleid = g.oid)))
 	and not pg_has_role(u.oid, 'rota_daemons', 'member');
 comment on view internal.reader_session is
-	'Sessions of analysts and readers, and the processes that work for them. is_here: in the database of Rota.';
+	'Sessions of analysts and readers, and the parallel workers of their queries. is_here: the session is in the database of '
+	'Rota.';
 
 create function api.session_readers() returns setof int
 language sql stable security definer set search_path = live, rota, pg_temp as $$
 	select x.pid from internal.reader_session x where x.is_here;
 $$;
 comment on function api.session_readers() is
-	'Processes of the server that work for analysts and readers: they are to yield the processors to all others.';
+	'Process ids of the backends of analysts and readers, whose CPU priority jobmgrd is to lower.';
 
 create function internal.session_limit(p_setting text) returns interval
 language sql stable set search_path = live, rota, pg_temp as $$
 	select make_interval(secs => nullif(internal.setting_int(p_setting), 0));
 $$;
-comment on function internal.session_limit(text) is 'A setting in seconds as a time; null: 0, which is no limit.';
+comment on function internal.session_limit(text) is 'A setting in seconds as an interval; null: the setting is 0, no limit.';
 
 create function internal.session_silent(p_silence_s int) returns table (pid int, who text, reason text)
 language sql stable set search_path = live, rota, pg_temp as $$
-	-- Daemons open no transactions beyond one call. A session that has written and waits for its client was interrupted
-	-- between the call and its end, and would keep its locks for as long.
+	-- Daemons open no transactions beyond one call. If a session of a daemon is idle in a transaction, the daemon was
+	-- interrupted within the call, and the session would keep its locks until the daemon goes on.
 	select x.pid, x.application_name, 'it held a transaction open and was silent'
 	from pg_stat_activity x
 	where x.usename ~ '^rota_(jobmgr|node|runner)' and x.datname = current_database()
@@ -43,7 +44,7 @@ language sql stable set search_path = live, rota, pg_temp as $$
 			and x.state_change < clock_timestamp() - make_interval(secs => p_silence_s);
 $$;
 comment on function internal.session_silent(int) is
-	'Sessions of daemons that hold a transaction open and have been silent for so many seconds.';
+	'Sessions of daemons that have been idle in a transaction for more than p_silence_s seconds.';
 
 create function internal.session_late() returns table (pid int, who text, reason text)
 language sql stable set search_path = live, rota, pg_temp as $$
@@ -78,7 +79,7 @@ language sql stable set search_path = live, rota, pg_temp as $$
 	where x.place > nullif(internal.setting_int('reader_sessions'), 0);
 $$;
 comment on function internal.session_surplus() is
-	'Sessions of analysts and readers, in any database, beyond how many all of them together may have.';
+	'Sessions of analysts and readers, in any database, above the number that all of them together may have.';
 
 create function internal.session_queue() returns table (pid int, who text, reason text)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -102,8 +103,9 @@ begin
 	where x.xact_start < clock_timestamp() - interval '1 second';
 end $$;
 comment on function internal.session_queue() is
-	'Sessions of those who read, and of nodes, that may keep the queue of notifications from being emptied, when it is fuller '
-	'than setting notify_queue_percent. A full queue stops every transaction that notifies, so the whole instance.';
+	'Sessions of analysts, readers and nodes that may keep the queue of notifications from being emptied, when the queue is '
+	'fuller than setting notify_queue_percent. A full queue stops every transaction that issues NOTIFY, and so the whole '
+	'instance.';
 
 create function api.session_judge(p_silence_s int) returns table (who text, reason text)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -124,7 +126,7 @@ begin
 	), ended as materialized (
 		select e.who, e.reason from exceeding e where pg_terminate_backend(e.pid)
 	), record as (
-		-- Who connects again and again adds one row a minute.
+		-- A client that connects again and again adds one row a minute.
 		insert into admin_event (actor, object, action, name, given)
 		select session_user, 'session', 'end', e.who, jsonb_build_object('reason', e.reason, 'sessions', count(*))
 		from ended e
@@ -136,6 +138,7 @@ begin
 	select e.who, e.reason from ended e;
 end $$;
 comment on function api.session_judge(int) is
-	'End sessions that exceed a limit: of daemons that hold a transaction open and have been silent for so many seconds, and of '
-	'analysts and readers (settings reader_statement_s, reader_idle_s, reader_transaction_s, reader_sessions, '
-	'notify_queue_percent). Answer whose each was and why it was ended; the record is in rota.admin_event.';
+	'End sessions that exceed a limit: sessions of daemons that have been idle in a transaction for more than p_silence_s '
+	'seconds, and of analysts and readers (settings reader_statement_s, reader_idle_s, reader_transaction_s, '
+	'reader_sessions, notify_queue_percent). Returns one row for each ended session: its user and the reason. '
+	'rota.admin_event has the record.';

@@ -36,6 +36,7 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 				group by e.name, e.given ->> 'reason') s)) end;
 $$;
 comment on function api.instance_status(int, text, jsonb) is
-	'The processes of the instance, the database, how many jobs wait and run, and (to operators and administrators) the database '
-	'sessions that were ended in the last day. A process that serves HTTPS has certificate_ends_at and certificate_days_left, '
-	'negative if it has ended. Answer {processes, database, jobs, sessions_ended}.';
+	'The processes of the instance, the database, the numbers of waiting and running jobs, and (to operators and '
+	'administrators) the database sessions that were ended in the last day. A process that serves HTTPS has '
+	'certificate_ends_at and certificate_days_left, negative after the certificate has expired. Answer {processes, database, '
+	'jobs, sessions_ended}.';

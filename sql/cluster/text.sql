@@ -1,7 +1,7 @@
--- Values as administrators write them: host lists, times, sizes; and the nearest known value to a wrong one.
+-- Conversion of values as administrators write them: host lists, times, sizes; and the known value nearest to a wrong one.
 create function internal.user_pattern() returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
-	-- The names that launch orders accept: with a domain before or after, and the dollar sign of machine accounts.
+	-- Names that launch orders accept: with a domain before or after, and with the dollar sign of machine accounts.
 	select '[A-Za-z0-9_][A-Za-z0-9_.@\\-]*\$?';
 $$;
 comment on function internal.user_pattern() is 'Regular expression that login names must match.';
@@ -28,7 +28,8 @@ begin
 	end loop;
 	return v_row[length(p_two) + 1];
 end $$;
-comment on function internal.text_distance(text, text) is 'Letters to insert, delete or replace to make one word of the other.';
+comment on function internal.text_distance(text, text) is
+	'Number of letters to insert, delete or replace to turn one word into the other.';
 
 create function internal.text_nearest(p_word text, p_words text[]) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -38,7 +39,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 	limit 1;
 $$;
 comment on function internal.text_nearest(text, text[]) is
-	'The word of a list that p_word was probably meant to be; null: none is near.';
+	'The word of a list that was probably meant by p_word; null: none is similar.';
 
 create function internal.hosts_expand(p_hosts text) returns setof text
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
@@ -52,7 +53,7 @@ begin
 		raise exception '"%" is not a list of nodes', p_hosts using errcode = 'RT422',
 			hint = 'Write it like n1,n2 or n[1-4,7].';
 	end if;
-	-- Commas between brackets separate ranges, the others names.
+	-- A comma between brackets separates ranges of numbers; any other comma separates names.
 	for v_part in select btrim(m[1]) from regexp_matches(p_hosts || ',', '((?:[^,[]|\[[^]]*\])*),', 'g') m
 		where btrim(m[1]) <> '' loop
 		v_match := regexp_match(v_part, '^([A-Za-z0-9_.-]*)\[([0-9,-]+)\]([A-Za-z0-9_.-]*)$');
@@ -77,8 +78,7 @@ begin
 		end loop;
 	end loop;
 end $$;
-comment on function internal.hosts_expand(text) is
-	'The names that a list like n[1-4,7],m1 stands for; numbers keep leading zeros.';
+comment on function internal.hosts_expand(text) is 'The names in a host list like n[1-4,7],m1; numbers keep leading zeros.';
 
 create function internal.text_seconds(p_text text) returns bigint
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
@@ -96,7 +96,7 @@ language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	end;
 $$;
 comment on function internal.text_seconds(text) is
-	'Seconds of a time written as m, m:s, h:m:s, d-h, d-h:m or d-h:m:s; null: it is not one.';
+	'Seconds of a time written as m, m:s, h:m:s, d-h, d-h:m or d-h:m:s; null: not such a time.';
 
 create function internal.text_hours(p_text text) returns jsonb
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
@@ -116,8 +116,8 @@ begin
 		having array_agg(h order by h) = array(select generate_series(0, 23)));
 end $$;
 comment on function internal.text_hours(text) is
-	'A number for each of the 24 hours of the day: one for all, 380, or by hours, 0-6:210,7-23:340; null: it is neither, or '
-	'an hour is left out or given twice.';
+	'A number for each of the 24 hours of the day, from one number for all hours, 380, or numbers by hours, '
+	'0-6:210,7-23:340; null: neither, or an hour is left out or given twice.';
 
 create function internal.text_period(p_text text) returns interval
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
@@ -126,7 +126,7 @@ language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 		else case when p_text ~ '^[1-9][0-9]{0,2} ?(day|week|month)s?$' then p_text::interval end end;
 $$;
 comment on function internal.text_period(text) is
-	'An interval of days, weeks or months, written like daily, weekly or 14days; null: it is not one.';
+	'An interval of days, weeks or months, written like daily, weekly or 14days; null: not such an interval.';
 
 create function internal.text_mebibytes(p_text text) returns bigint
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
@@ -135,4 +135,4 @@ language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 			when 't' then 1048576 else 1 end)::bigint end;
 $$;
 comment on function internal.text_mebibytes(text) is
-	'MiB of a size written like 512M, 4G or 1T, a plain number being MiB; null: it is not one.';
+	'MiB of a size written like 512M, 4G or 1T; a plain number is MiB; null: not such a size.';
