@@ -1,5 +1,5 @@
--- Which controller prologs and epilogs are to run. The transactions that start and end attempts write them, so none is lost.
--- Where no hook is configured, each of these functions reads one row and returns.
+-- Makes controller prologs and epilogs due. The transactions that start and end attempts write them, so none is lost. If no hook
+-- is configured, each of these functions reads one row and returns.
 
 create function internal.hook_prolog(p_decided internal.start_decision[]) returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -13,7 +13,8 @@ begin
 	return true;
 end $$;
 comment on function internal.hook_prolog(internal.start_decision[]) is
-	'Starts have a prolog before them, if any is configured; whether their orders wait for it (api.node_orders).';
+	'Make the controller prologs of starts due, if one is configured. Returns whether the launch requests of the starts wait '
+	'for them (api.node_orders).';
 
 create function internal.hook_epilog(p_closed internal.attempt_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -27,7 +28,8 @@ begin
 	end if;
 end $$;
 comment on function internal.hook_epilog(internal.attempt_end[]) is
-	'Make the controller epilogs of closed attempts, if any is configured. Call it before their steps move.';
+	'Make the controller epilogs of closed attempts due, if one is configured. Call this before the steps of the attempts '
+	'change their state.';
 
 create function internal.hook_unwanted(p_job bigint, p_step int) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -37,7 +39,7 @@ begin
 	end if;
 end $$;
 comment on function internal.hook_unwanted(bigint, int) is
-	'The end of a step is asked for: its prolog, if it is under way, need not go on.';
+	'Record that the end of a step was asked for: its prolog, if it is under way, need not go on.';
 
 create function internal.hook_wanted(p_job bigint, p_step int, p_attempt int) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -48,7 +50,7 @@ begin
 		where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt
 			and coalesce(t.ended_at, 'infinity') = 'infinity' and t.outcome is null and s.end_wanted is null);
 end $$;
-comment on function internal.hook_wanted(bigint, int, int) is 'Whether an attempt is still to start when its prolog has ended.';
+comment on function internal.hook_wanted(bigint, int, int) is 'Whether an attempt will still start when its prolog has ended.';
 
 create function internal.hooks_json(p_job bigint, p_step int, p_attempt int, p_own boolean) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -72,4 +74,5 @@ begin
 		) x);
 end $$;
 comment on function internal.hooks_json(bigint, int, int, boolean) is
-	'Prologs and epilogs of an attempt, of the controller and of its nodes; those of the controller that have not ended too.';
+	'Prologs and epilogs of an attempt, on the controller and on its nodes, as a JSON list. Those of the controller are '
+	'included before they have ended.';

@@ -1,4 +1,4 @@
--- Pools of burst_buffer.lua: what they have, which job takes space next, and what the function pools answers.
+-- Pools of burst_buffer.lua: their size, which job gets space next, and the answer of the Lua function pools.
 --
 -- Invariants:
 -- - The used space of a pool is the sum of rota.staging.taken and stored nowhere else, so none is counted twice or forgotten.
@@ -39,7 +39,7 @@ with ready as (
 )
 select r.job_id, r.pool, r.capacity, r.free, r.may_fit,
 	row_number() over (order by r.priority desc nulls last, r.rank desc, r.job_id) as nr,
-	-- A job that is larger than its pool holds up no other one.
+	-- A job that is larger than its pool does not delay other jobs.
 	sum(r.capacity) filter (where r.may_fit) over (partition by r.pool order by r.priority desc nulls last, r.rank desc, r.job_id
 		rows unbounded preceding) as wanted
 from ready r;
@@ -167,5 +167,5 @@ begin
 	update pool_answer a set failure = v_failure, changed_at = clock_timestamp() where a.failure is distinct from v_failure;
 end $$;
 comment on function api.pool_report(bigint, text, text) is
-	'The function pools has answered p_text, or has failed (p_failure): then the pools stay as they are. '
+	'Report that the Lua function pools has answered p_text, or has failed (p_failure), which leaves the pools as they are. '
 	'RT412: no longer leader.';

@@ -1,4 +1,4 @@
--- Hooks for runnerd: fetch what is to run, report what has ended.
+-- Hooks for runnerd: fetch hooks that are due, report hooks that have ended.
 --
 -- Invariants:
 -- - One runnerd at a time leads (api.leader_claim with the name hook). It alone knows which hooks run, and nothing is written
@@ -64,8 +64,8 @@ comment on function api.hook_take(bigint, bigint[], int, boolean) is
 	'p_have: hooks that the leading runnerd already runs. Without wanted, runnerd reports the hook and does not run it. p_poll: '
 	'also return hooks of p_have that are no longer wanted. RT412: no longer leader.';
 
--- Attempts whose prolog failed or that are not wanted any more. No order of them was sent, so they are over at once. A failed
--- prolog is no failure of the step: it is queued again.
+-- Attempts whose prolog failed or that are not wanted any more. None of their launch requests was sent, so they end at once. A
+-- failed prolog is no failure of the step: the step is queued again.
 create function internal.hook_stop(p_hooks bigint[], p_messages text[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -113,7 +113,7 @@ begin
 	perform internal.attempt_close(v_facts, 'runner');
 end $$;
 comment on function internal.hook_stop(bigint[], text[]) is
-	'Close the attempts whose prologs or pre_run failed (with these messages) or that are not wanted any more. Locks jobs, '
+	'Close the attempts whose prologs or pre_run failed (with these messages), or that are not wanted any more. Locks jobs, '
 	'nodes, licences.';
 
 create function internal.hook_end(p_hooks bigint[], p_exits int[], p_signals int[], p_usecs bigint[], p_messages text[],
@@ -148,7 +148,7 @@ begin
 	end loop;
 end $$;
 comment on function internal.hook_end(bigint[], int[], int[], bigint[], text[], text[]) is
-	'Store how hooks ended, and send the orders that waited for prologs.';
+	'Store how hooks ended, and send the launch requests that waited for prologs.';
 
 create function api.hook_report(p_term bigint, p_hooks bigint[], p_exits int[], p_signals int[], p_usecs bigint[],
 	p_messages text[], p_outputs text[]) returns void
@@ -177,9 +177,9 @@ begin
 	notify rota_event;
 end $$;
 comment on function api.hook_report(bigint, bigint[], int[], int[], bigint[], text[], text[]) is
-	'How hooks ended: exit code, signal, microseconds, message, output of each. After a prolog that ended with 0, the '
-	'attempt''s orders are sent; another one closes the attempt. A repeated report changes nothing. RT412: no longer '
-	'leader.';
+	'Report how hooks ended: exit code, signal, microseconds, message and output of each. After a prolog that ended with 0, '
+	'the attempt''s launch requests are sent; any other end of a prolog closes the attempt. A repeated report changes '
+	'nothing. RT412: no longer leader.';
 
 create function internal.hook_drop() returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -196,4 +196,4 @@ begin
 	end if;
 end $$;
 comment on function internal.hook_drop() is
-	'Drop the hooks that were configured and are not any more. Attempts that waited for one are queued again.';
+	'Drop due hooks that are no longer configured. Attempts that waited for one are queued again.';

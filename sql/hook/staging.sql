@@ -56,12 +56,13 @@ begin
 	insert into staging_call (job_id, function, hurry, tries, due_at) values (p_job, p_function, p_hurry, p_try, p_due);
 	notify rota_hook;
 end $$;
-comment on function internal.staging_call_make(bigint, text, boolean, int, timestamptz) is 'Make a call of a function due.';
+comment on function internal.staging_call_make(bigint, text, boolean, int, timestamptz) is
+	'Add a call of a Lua function and make it due.';
 
 create function internal.staging_call_drop(p_job bigint) returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_open rota.staging_call; -- not that of schema live, which has a column more
+	v_open rota.staging_call; -- the table of schema live has one column more
 begin
 	select * into v_open from rota.staging_call c where c.job_id = p_job and c.ended_at is null;
 	if not found then
@@ -110,7 +111,7 @@ begin
 	return not exists (select from staging g where g.job_id = p_job and g.ended_at is null);
 end $$;
 comment on function internal.staging_is_over(bigint) is
-	'Whether nothing is left to do with the data of a job that has ended; true for a job without directives.';
+	'Whether the staging of a job that has ended is over; true for a job without directives.';
 
 create function internal.staging_resolve(p_job bigint) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -408,7 +409,7 @@ begin
 		perform internal.staging_gate(p_job);
 	end if;
 end $$;
-comment on function internal.staging_rerun_one(bigint) is 'A job or an element runs again: have it wait for its data.';
+comment on function internal.staging_rerun_one(bigint) is 'Have a job or an element that runs again wait for its data.';
 
 create function internal.staging_rerun(p_job bigint) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$

@@ -123,7 +123,7 @@ begin
 		where g.job_id = p_job);
 end $$;
 comment on function internal.staging_job_info(bigint) is
-	'The argument job_info of functions of burst_buffer.lua: members of a job or an element, named as in Slurm.';
+	'The argument job_info of functions of burst_buffer.lua: properties of a job or an element, named as in Slurm.';
 
 create function api.staging_take(p_term bigint, p_have bigint[], p_limit int, p_poll boolean)
 returns table (call_id bigint, function text, wanted boolean, job_id bigint, uid int, gid int, hurry boolean, polled_s int,
@@ -318,7 +318,7 @@ begin
 		message = p_call.message, output = nullif(p_call.output, '')
 	where c.job_id = p_call.job_id and c.call_id = p_call.call_id and c.ended_at is null;
 	if not found then
-		return; -- the report names it twice
+		return; -- the report names the call twice
 	elsif p_call.unwanted then
 		perform internal.staging_next(p_call.job_id);
 	elsif p_call.rc = 0 then
@@ -328,7 +328,7 @@ begin
 	end if;
 end $$;
 comment on function internal.staging_report_one(rota.staging_call, boolean, text, int, boolean) is
-	'Store the end of one call, whose row has rc, usec, message and output as reported, and do what follows.';
+	'Store the end of one call, whose row has rc, usec, message and output as reported, and make the next call due.';
 
 create function internal.staging_lock(p_calls bigint[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -355,7 +355,8 @@ begin
 	end if;
 end $$;
 comment on function internal.staging_lock(bigint[]) is
-	'Lock the jobs of these calls, and the nodes and licences of attempts that may end with them: all at once, in order.';
+	'Lock the jobs of these calls, and the nodes and licences of attempts that may end with the calls: all at once, in '
+	'order.';
 
 create function api.staging_report(p_term bigint, p_calls bigint[], p_rcs int[], p_busy boolean[], p_usecs bigint[],
 	p_messages text[], p_outputs text[], p_results text[], p_poll_s int, p_teardown boolean) returns void
