@@ -51,8 +51,8 @@ language sql stable set search_path = rota, pg_temp as $$
 	having not p_steps;
 $$;
 comment on function internal.acct_steps(bigint, boolean) is
-	'What a job used, all attempts together: a row for each step and element, or (p_steps false) one for all; CPUs and '
-	'nodes are those of the latest attempt.';
+	'Resource use of a job, all attempts together: one row for each step and element, or (p_steps false) one row for the '
+	'job; CPUs and nodes are those of the latest attempt.';
 
 create function internal.acct_attempts(p_job bigint, p_own boolean, p_repeated boolean) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -82,23 +82,23 @@ begin
 	order by t.step_id, t.attempt;
 end $$;
 comment on function internal.acct_attempts(bigint, boolean, boolean) is
-	'The attempts of a job''s steps and elements, a row for each, with what it used; p_own: with what is the owner''s '
-	'alone; p_repeated: only of what ran more than once.';
+	'The attempts of a job''s steps and elements, one row each, with their resource use. p_own: with the data that only the '
+	'owner may see; p_repeated: only attempts of steps that ran more than once.';
 
--- An expression, which the planner inlines. tstzrange_subdiff is the only difference of two times that is a plain number of
+-- A plain expression, which the planner inlines. tstzrange_subdiff is the only difference of two times that is a plain number of
 -- seconds; date_part takes ten times as long.
 create function internal.acct_seconds(p_from timestamptz, p_to timestamptz) returns text
 language sql stable return coalesce(floor(tstzrange_subdiff(p_to, p_from))::bigint::text, '');
 comment on function internal.acct_seconds(timestamptz, timestamptz) is
-	'Whole seconds between two times, as text; empty: one is null.';
+	'Whole seconds between two times, as text; empty: one time is null.';
 
 create function internal.acct_lines(p_jobs bigint[]) returns text
 -- Merge joins in key order: a hash join would copy each table.
 language plpgsql stable set search_path = rota, pg_temp
 	set enable_mergejoin = on set enable_hashjoin = off set enable_hashagg = off as $$
 declare
-	-- The list is sorted, up or down. Most jobs between its ends are in it, so tables are read from one end to the other in key
-	-- order.
+	-- The list of jobs is sorted, up or down. Most jobs between its ends are in it, so tables are read from one end to the
+	-- other in key order.
 	v_from constant bigint := least(p_jobs[1], p_jobs[cardinality(p_jobs)]);
 	v_to constant bigint := greatest(p_jobs[1], p_jobs[cardinality(p_jobs)]);
 begin
@@ -125,20 +125,20 @@ begin
 			select u.job_id, max(u.max_rss_kb) as max_rss_kb
 			from task_end u
 			where u.step_id = 0 and u.job_id between v_from and v_to
-				-- Job by job, where many jobs between those asked for do not match.
+				-- If many jobs between the listed ones are not in the list, look up each listed job.
 				and (v_to - v_from < 8 * cardinality(p_jobs) or u.job_id = any (p_jobs))
 			group by u.job_id
 		) e on e.job_id = s.job_id
 		left join (
-			-- A sum of bigint is numeric, which takes longer than all else here. As double precision, microseconds of
-			-- 285 years are exact.
+			-- A sum of bigint is numeric, which takes longer than the rest of the query. As double precision,
+			-- microseconds of 285 years are exact.
 			select a.job_id, sum(a.cpu_usec::double precision) as cpu_usec
 			from allocation a
 			where a.step_id = 0 and a.attempt > 0 and a.job_id between v_from and v_to
 				and (v_to - v_from < 8 * cardinality(p_jobs) or a.job_id = any (p_jobs))
 			group by a.job_id
 		) c on c.job_id = s.job_id
-		-- Most jobs are one step.
+		-- Most jobs have one step, so that case is computed from the step.
 		cross join lateral (select j.steps_total > 1 or s.is_array as several) x
 		cross join lateral (select coalesce(j.state,
 			case when x.several then internal.job_state(j) else s.state end) as state offset 0) v -- once a row
@@ -152,7 +152,8 @@ begin
 		order by j.job_id desc
 	) l);
 end $$;
-comment on function internal.acct_lines(bigint[]) is 'What jobs used as text, a line a job, the newest first; null: no job.';
+comment on function internal.acct_lines(bigint[]) is
+	'Accounting of jobs as text, one line for each job, the newest first; null: no job.';
 
 create function internal.acct_asked(p_uid int, p_user text, p_request jsonb) returns internal.acct_filter
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -174,7 +175,7 @@ begin
 	return v_filter;
 end $$;
 comment on function internal.acct_asked(int, text, jsonb) is
-	'The filter of accounting rows: what the request asks for, within what the caller may see.';
+	'The filter of accounting rows: the filter of the request, restricted to the jobs that the caller may see.';
 
 create function internal.acct_jobs(p_filter internal.acct_filter, p_named bigint[], p_after bigint, p_limit int) returns bigint[]
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -186,7 +187,7 @@ declare
 		or exists (select from step_state s where s.state = any (p_filter.states) and s.stage <> 'final');
 	v_jobs bigint[];
 begin
-	-- The filter is the same for all sources, and each of them has an index of its own to begin from.
+	-- The filter is the same for all sources of jobs, and each source has its own index to begin from.
 	execute format($q$
 		select array(
 			select p.job_id
@@ -220,8 +221,8 @@ begin
 	return v_jobs;
 end $$;
 comment on function internal.acct_jobs(internal.acct_filter, bigint[], bigint, int) is
-	'The jobs that a filter admits, p_limit at most: of those named; with p_after, of those behind that one, the oldest '
-	'first; else the newest first.';
+	'The jobs that a filter admits, p_limit at most. From p_named, if given; with p_after, from the jobs after that number, '
+	'the oldest first; otherwise the newest first.';
 
 create function internal.acct_rows(p_jobs bigint[], p_states text[], p_steps boolean, p_attempts boolean, p_uid int, p_user text)
 	returns jsonb
@@ -259,10 +260,11 @@ begin
 	where p_states is null or t.facts ->> 'state' = any (p_states));
 end $$;
 comment on function internal.acct_rows(bigint[], text[], boolean, boolean, int, text) is
-	'What jobs used: a row for each job, step (p_steps) or attempt (p_attempts) that is in one of the states (null: any).';
+	'Accounting rows of jobs: one for each job, step (p_steps) or attempt (p_attempts) that is in one of the states (null: '
+	'any).';
 
 create function internal.acct_substeps(p_jobs bigint[], p_states text[], p_substep bigint, p_uid int, p_user text) returns json
--- As json, not jsonb: a job may have more sub-steps than one jsonb holds.
+-- Use json, not jsonb: a job may have more sub-steps than one jsonb can hold.
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_operator constant boolean := internal.caller_role(p_uid, p_user) <> 'user';
@@ -286,11 +288,11 @@ begin
 		and (p_substep is null or v.substep = p_substep));
 end $$;
 comment on function internal.acct_substeps(bigint[], text[], bigint, int, text) is
-	'Sub-steps of jobs, a row for each that is in one of the states (null: any) and has the number p_substep (null: any); the '
-	'command is for the owner and operators.';
+	'Sub-steps of jobs, a row for each that is in one of the states (null: any) and has the number p_substep (null: any). '
+	'Only the owner and operators see the command.';
 
 create function internal.acct_sessions(p_jobs bigint[], p_states text[]) returns json
--- The states decide late: a job has few sessions.
+-- The states are filtered last, since a job has few sessions.
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
@@ -337,7 +339,7 @@ begin
 		v_named := array(select t.job_id from internal.job_target(p_uid, p_user, p_request, false) t);
 	end if;
 	if v_sessions and v_named is null and v_after is null then
-		-- Few jobs have sessions: begin with them, so that no limit on jobs hides one.
+		-- Few jobs have sessions, so begin with sessions: then a limit on jobs hides none.
 		v_named := array(select distinct o.job_id from session o join job j on j.job_id = o.job_id
 			where j.ended_at is null or v_filter.states is distinct from '{running}');
 	end if;
@@ -357,12 +359,13 @@ begin
 		case when v_after is not null and cardinality(v_jobs) = v_limit then v_jobs[v_limit] end);
 end $$;
 comment on function api.job_acct(int, text, jsonb) is
-	'What ran, when, and what it used. Request {user, account, only, qos, name, nodes, states, partition, since, until, '
-	'jobs, limit, steps, attempts, substeps, substep, sessions, lines, after}. With after, a job, those behind it are answered, '
-	'the oldest first, and next is the one to go on behind, as long as there are more. Answer {rows: [...]}, one a job, or with '
-	'steps one for each step, with attempts one for each attempt of it, with substeps one for each sub-step (states: those of '
-	'sub-steps; substep: only those of this number), with sessions one for each session (states: likewise); '
-	'with lines {lines}: a line a job, the newest first, of its number, name, user, state (with ", stage-out failed" where the '
-	'data stays for that), exit code, signal, start (seconds since 1970), seconds it ran, microseconds of CPU, most memory '
-	'(KiB), nodes, parted by tabs, empty where unknown. CPU time and memory '
-	'are those of all attempts; CPU as nodes counted it for all processes at the end of each.';
+	'Accounting: what ran, when, and its resource use. Request {user, account, only, qos, name, nodes, states, partition, '
+	'since, until, jobs, limit, steps, attempts, substeps, substep, sessions, lines, after}. after: a job; the answer has '
+	'the jobs after it, the oldest first, and next, the job to give as after in the next request while there are more. '
+	'Answer {rows: [...]}: one for each job, or with steps for each step, with attempts for each attempt, with substeps for '
+	'each sub-step (states: those of sub-steps; substep: only those with this number), with sessions for each session '
+	'(states: those of its sub-step). With lines, the answer is {lines}: one line for each job, the newest first, of its '
+	'number, name, user, state (with ", stage-out failed" if the data stays because of that), exit code, signal, start '
+	'(seconds since 1970), run time in seconds, microseconds of CPU, most memory (KiB), nodes, separated by tabs, empty if '
+	'unknown. CPU time and memory are those of all attempts; nodes count the CPU time of all processes at the end of an '
+	'attempt.';

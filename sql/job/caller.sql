@@ -6,8 +6,9 @@ begin
 		else coalesce((select p.role from person p where p.user_name = p_user), 'user') end;
 end $$;
 comment on function internal.caller_role(int, text) is
-	'user, operator or admin. Root is always admin; over HTTPS (setting rota.remote) everybody is a user, since root of any node '
-	'can make credentials of everybody. Requests with a certificate of the user have sessions without this setting.';
+	'Role of the caller: user, operator or admin. Root is always admin. Over HTTPS (setting rota.remote) everybody is a '
+	'user, since root of any node can make munge credentials of everybody; but requests with a certificate of the user have '
+	'sessions without this setting.';
 
 create view internal.account_coordinated as
 with recursive below as (
@@ -26,7 +27,7 @@ with recursive above (account, above) as (
 	select u.account, a.parent from above u join rota.account a on a.account = u.above where a.parent is not null
 )
 select u.account, u.above from above u;
-comment on view internal.account_above is 'Each account with itself and all accounts above it.';
+comment on view internal.account_above is 'Pairs of an account and itself or an account above it.';
 
 create function internal.step_only(p_job bigint, p_label text) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -41,14 +42,14 @@ begin
 	return v_names[1];
 end $$;
 comment on function internal.step_only(bigint, text) is
-	'The name of the one step of a job, for a label that names an element and no step. The caller has seen to it that the '
-	'job may be read.';
+	'The name of the only step of a job, for a label that names an element and no step. RT422: the job has several steps. '
+	'The caller has checked that the job may be read.';
 
 create function internal.target_names(p_request jsonb) returns text[]
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_names constant text[] := coalesce(internal.request_list(p_request, 'jobs'), '{}');
-	-- So that one user cannot keep the database busy.
+	-- Limit the names, so that one user cannot keep the database busy.
 	c_names constant int := 10000;
 begin
 	if v_names = '{}' then
@@ -60,7 +61,7 @@ begin
 	return v_names;
 end $$;
 comment on function internal.target_names(jsonb) is
-	'The names of jobs and steps in the member "jobs" of a request. RT422: there are none, or too many.';
+	'The names of jobs and steps in the member "jobs" of a request. RT422: no name, or too many.';
 
 create function internal.target_parts(p_name text) returns text[]
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -78,8 +79,8 @@ begin
 	return v_part;
 end $$;
 comment on function internal.target_parts(text) is
-	'The parts of what a request names: job, step, first and last index. The step is null for a whole job and empty for '
-	'elements of its one step, "812[7]" or "812_7".';
+	'The parts of a name in a request: job, step, first and last index. The step is null for a whole job, and empty for '
+	'elements of a job''s only step, "812[7]" or "812_7".';
 
 create function internal.target_job(p_uid int, p_user text, p_job bigint, p_write boolean) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -114,7 +115,7 @@ begin
 	end if;
 	return v_request;
 end $$;
-comment on function internal.target_request(bigint, text) is 'The step of a job by its name; RT404: it has none.';
+comment on function internal.target_request(bigint, text) is 'The step of a job with this name; RT404: no such step.';
 
 create function internal.target_spans(p_request rota.step_request) returns internal.index_ranges
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -127,12 +128,13 @@ begin
 	end if;
 	return internal.array_spans(v_array.indices);
 end $$;
-comment on function internal.target_spans(rota.step_request) is 'The indices of the array that a step is; RT422: it is none.';
+comment on function internal.target_spans(rota.step_request) is
+	'The index ranges of an array step; RT422: the step is not an array.';
 
 create function internal.target_elements(p_name text, p_low int, p_high int, p_before bigint) returns bigint
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 declare
-	-- Each becomes a row, while its job is locked.
+	-- Each named element gets a row, while its job is locked.
 	c_elements constant int := 10000;
 begin
 	if p_high - p_low not between 0 and c_elements - 1 then
@@ -145,7 +147,7 @@ begin
 	return p_before + p_high - p_low + 1;
 end $$;
 comment on function internal.target_elements(text, int, int, bigint) is
-	'How many elements a request names with those of one more range of indices; RT422: too many.';
+	'Number of elements that a request names, p_before plus those of one more range of indices; RT422: too many.';
 
 create function internal.job_target(p_uid int, p_user text, p_request jsonb, p_write boolean)
 returns table (job_id bigint, step_id int, pos int, whole_job boolean, index int)
@@ -166,7 +168,7 @@ declare
 	v_elements bigint := 0;
 	v_found bigint;
 begin
-	-- In order, so that what is known of an array serves for all of its elements that are named.
+	-- Names are handled in order, so that the data of an array is read once for all of its named elements.
 	for v_text in select distinct coalesce(x, '') from unnest(internal.target_names(p_request)) x order by 1 loop
 		if v_steps > c_steps then
 			raise exception 'the jobs named have more than % steps', c_steps using errcode = 'RT422',
@@ -208,5 +210,5 @@ begin
 	end loop;
 end $$;
 comment on function internal.job_target(int, text, jsonb, boolean) is
-	'The steps that a request''s "jobs" name, after checking that the caller may read or (p_write) change them. Errors: '
-	'RT404, RT403, RT422.';
+	'The steps that the member "jobs" of a request names, after checking that the caller may read or (p_write) change them. '
+	'Errors: RT404, RT403, RT422.';

@@ -10,8 +10,8 @@ begin
 	cross join (select max(x.change) as change from job_change x where x.job_id = p_job) l;
 end $$;
 comment on function internal.job_changes_keep(bigint, text, jsonb) is
-	'Store the changes that the site''s script made to a job: [{field, before, after}]; null: none. p_by: the function of the '
-	'script.';
+	'Store the changes that the site''s script job_submit made to a job: [{field, before, after}]; null: no changes. p_by: '
+	'the function of the script.';
 
 create function internal.job_changes_json(p_job bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -23,4 +23,5 @@ begin
 	from job_change c
 	where c.job_id = p_job);
 end $$;
-comment on function internal.job_changes_json(bigint) is 'The changes that the site''s script made to a job, in their order.';
+comment on function internal.job_changes_json(bigint) is
+	'The changes that the site''s script job_submit made to a job, in their order, as a JSON list.';

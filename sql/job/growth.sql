@@ -52,14 +52,14 @@ begin
 	values (p_job, v_key.job_id, v_key.step_id, v_key.attempt);
 end $$;
 comment on function internal.growth_submit(bigint, int, text, text, text) is
-	'Note that a new job grows an attempt ("812.0.1"). Refuses one that does not run or is of another owner, account, quality of '
-	'service, partition, reservation, image or preparation.';
+	'Store that a new job grows an attempt (p_grows, "812.0.1"). Refuses an attempt that does not run or that has another '
+	'owner, account, quality of service, partition, reservation, image or preparation.';
 
 create function internal.grown_lives(p_job bigint, p_step int, p_attempt int) returns boolean
--- Without a setting of its own, so that it becomes a part of the query.
+-- This function has no settings of its own, so that the planner inlines it into the query.
 language sql stable return exists (select from live.attempt t
 	where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt and t.state is null);
-comment on function internal.grown_lives(bigint, int, int) is 'Whether the attempt that a growth grows still lives.';
+comment on function internal.grown_lives(bigint, int, int) is 'Whether the attempt that a growth grows is live.';
 
 create function internal.growth_come(p_jobs bigint[]) returns setof rota.growth_node
 language sql stable set search_path = live, rota, pg_temp as $$
@@ -73,7 +73,8 @@ language sql stable set search_path = live, rota, pg_temp as $$
 		and not exists (select from growth_node n where n.job_id = a.job_id and n.step_id = a.step_id and n.attempt = a.attempt
 			and n.node_id = a.node_id);
 $$;
-comment on function internal.growth_come(bigint[]) is 'Nodes of growths that run, and have not come to the grown attempts yet.';
+comment on function internal.growth_come(bigint[]) is
+	'Nodes of running growths that have not been added to the grown attempts yet.';
 
 create function internal.growth_gone(p_jobs bigint[]) returns setof rota.growth_node
 language sql stable set search_path = live, rota, pg_temp as $$
@@ -87,7 +88,8 @@ language sql stable set search_path = live, rota, pg_temp as $$
 		or not internal.grown_lives(g.grown_job_id, g.grown_step_id, g.grown_attempt));
 $$;
 comment on function internal.growth_gone(bigint[]) is
-	'Nodes that have come by growths, and whose tasks have ended, or whose grown attempt has.';
+	'Nodes that growths have added to grown attempts, and that are to be removed: their tasks have ended, or the grown '
+	'attempt has.';
 
 create function internal.growth_live(p_jobs bigint[]) returns table (job_id bigint, step_id int)
 language sql stable set search_path = live, rota, pg_temp as $$
@@ -97,7 +99,8 @@ language sql stable set search_path = live, rota, pg_temp as $$
 		and (s.state = 'pending' or (s.end_wanted is null and s.attempt > 0) or exists (select from step_array a
 			where a.job_id = s.job_id and a.step_id = s.step_id and a.next < a.size));
 $$;
-comment on function internal.growth_live(bigint[]) is 'Steps of growths that wait or run, and that nobody has ended yet.';
+comment on function internal.growth_live(bigint[]) is
+	'Steps of growths that wait or run, and whose end nobody has asked for yet.';
 
 create function internal.growth_due() returns bigint[]
 language sql stable set search_path = live, rota, pg_temp as $$
@@ -115,7 +118,8 @@ language sql stable set search_path = live, rota, pg_temp as $$
 		where g.closed_at is null
 			and ((not x.grown_lives and x.is_wanted) or x.has_come or x.has_gone or not (x.lives or x.is_there)));
 $$;
-comment on function internal.growth_due() is 'Growths of which a node has come or gone, or which are over.';
+comment on function internal.growth_due() is
+	'Growths with a node that is to be added or removed, and growths whose grown attempt has ended.';
 
 create function internal.growth_admit(p_decided internal.start_decision[]) returns internal.start_decision[]
 language sql stable set search_path = rota, pg_temp as $$
@@ -126,8 +130,7 @@ language sql stable set search_path = rota, pg_temp as $$
 			where g.job_id = v.job_id and not internal.grown_lives(g.grown_job_id, g.grown_step_id, g.grown_attempt)));
 $$;
 comment on function internal.growth_admit(internal.start_decision[]) is
-	'Of a decision, all but growths whose grown attempt has ended since it was read: '
-	'these do not start on the nodes that it left.';
+	'Remove from a decision the growths whose grown attempt has ended since the leader read it: they are not started.';
 
 create function internal.growth_order(p_kind text, p_nodes rota.growth_node[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -144,7 +147,7 @@ begin
 		having count(*) > 0));
 end $$;
 comment on function internal.growth_order(text, rota.growth_node[]) is
-	'Send an order `grow` or `shrink` about nodes of growths to the first nodes of the grown attempts that live.';
+	'Send an order `grow` or `shrink` about nodes of growths to the first node of each grown attempt that is live.';
 
 create function internal.growth_settle(p_jobs bigint[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -181,8 +184,8 @@ begin
 		and not exists (select from growth_node n where n.job_id = g.job_id and n.gone_at is null);
 end $$;
 comment on function internal.growth_settle(bigint[]) is
-	'Do what is due of growths: end those whose grown attempt has ended, and order the step managers to use nodes that have '
-	'come, and to leave those that have gone. The caller has locked the jobs.';
+	'Handle growths that are due: end those whose grown attempt has ended, and order the step managers to use nodes that '
+	'have been added, and not to use those that are removed. The caller has locked the jobs.';
 
 create function internal.growth_notice(p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -193,7 +196,8 @@ begin
 	end if;
 end $$;
 comment on function internal.growth_notice(internal.attempt_report[]) is
-	'Have the leader settle the growths among reported attempts, and use the nodes that attempts gave back.';
+	'Notify the leader about growths among reported attempts and about nodes that attempts gave back, so that growth_settle '
+	'handles them.';
 
 create function internal.growth_call(p_node int, p_calls jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -215,9 +219,9 @@ begin
 		having count(*) > 0));
 end $$;
 comment on function internal.growth_call(int, jsonb) is
-	'Step managers on a node call the nodes of growths of their attempts: [{job, step, attempt, growth, on, port, key}]. The '
-	'node that `on` names gets an order `agent` for the attempt of the growth. What is not a growth of the attempt is left out, '
-	'and a call of another node than the first of the attempt.';
+	'Handle calls of step managers on a node to the nodes of growths of their attempts: [{job, step, attempt, growth, on, '
+	'port, key}]. The node that `on` names gets an order `agent` for the attempt of the growth. A call about anything but a '
+	'growth of the attempt is ignored, and so is a call from a node that is not the first of the attempt.';
 
 create function api.job_growths(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$

@@ -1,4 +1,4 @@
--- What owners and operators do to steps: cancel, hold, release, suspend, resume, signal.
+-- Requests of owners and operators that control steps: cancel, hold, release, suspend, resume, signal.
 
 create function internal.control_begin(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
@@ -21,13 +21,13 @@ begin
 		perform internal.job_lock(v_jobs);
 	end if;
 	perform internal.plan_for(jsonb_array_length(v_target));
-	-- Elements that are named get rows, so that an event can apply to them.
+	-- Named elements get rows, so that an event can apply to them.
 	perform internal.array_expand(array(
 		select (v.job_id, v.step_id - 1 - v.pos, v.pos)::internal.element
 		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int, pos int)
 		join step h on h.job_id = v.job_id and h.step_id = v.step_id - 1 - v.pos and h.ended_at is null
 		where v.pos is not null), p_user);
-	-- An array means its elements too.
+	-- A named array stands for its elements too.
 	return coalesce((
 		with named as (
 			select v.job_id, v.step_id, not v.selected as named,
@@ -48,8 +48,8 @@ begin
 			2) m), '[]');
 end $$;
 comment on function internal.control_begin(int, text, jsonb) is
-	'Check and lock what a request names or selects: [{job_id, step_id, named, of_step}], elements of arrays included; '
-	'of_step: the step or element by whose name it is meant, -1: by that of its job.';
+	'Check and lock the steps that a request names or selects: [{job_id, step_id, named, of_step}], elements of arrays '
+	'included. of_step: the step or element that the user named; -1: the user named the job.';
 
 create function internal.control_refusal(p_verb text, p_step rota.step) returns text
 language sql stable set search_path = rota, pg_temp as $$
@@ -65,7 +65,8 @@ language sql stable set search_path = rota, pg_temp as $$
 		when p_verb = 'resume' then format('it is not suspended (%s)', p_step.state)
 		else format('it is not running (%s)', p_step.state) end;
 $$;
-comment on function internal.control_refusal(text, rota.step) is 'Why a verb leaves a step unchanged, as text.';
+comment on function internal.control_refusal(text, rota.step) is
+	'Returns the reason why a verb leaves a step unchanged, as text.';
 
 create function internal.control_met(p_verb text, p_step rota.step) returns boolean
 language sql immutable set search_path = rota, pg_temp as $$
@@ -77,7 +78,7 @@ language sql immutable set search_path = rota, pg_temp as $$
 			or (p_verb = 'resume' and p_step.state = 'running') end;
 $$;
 comment on function internal.control_met(text, rota.step) is
-	'Whether a step that a verb leaves unchanged is as the verb would make it: asking twice is no failure.';
+	'Whether a step that a verb leaves unchanged is already as the verb would make it: a repeated request is no failure.';
 
 create function internal.control_answer(p_verb text, p_target jsonb, p_done jsonb) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
@@ -92,21 +93,22 @@ language sql stable set search_path = rota, pg_temp as $$
 	)
 	select jsonb_build_object('steps',
 		coalesce(jsonb_agg(jsonb_build_object('label', internal.step_label(x.job_id, x.step_id), 'state', x.state,
-		-- Of a job or an array that is named as a whole, it is enough that the verb could be done to something.
+		-- If a job or an array is named as a whole, the request has succeeded if the verb could be applied to one of its
+		-- steps.
 		'action', x.action_text, 'changed', x.action is not null, 'failed', x.named and not x.any_met) order by x.job_id,
 			x.step_id), '[]'))
 	from (select t.*, bool_or(t.met) over (partition by t.job_id, t.of_step) as any_met from reported t) x;
 $$;
 comment on function internal.control_answer(text, jsonb, jsonb) is
-	'The answer of a controlling verb: of the steps of internal.control_begin, what was done to each [{job_id, step_id, '
-	'action}] or why nothing was.';
+	'The answer to a controlling verb: for each step of internal.control_begin, the action that was done (p_done [{job_id, '
+	'step_id, action}]), or why none was done.';
 
 create function internal.steps_cancel(p_target jsonb, p_actor text, p_cause text, p_message text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_one record;
 begin
-	-- Who wanted the end of a running step, and why, is stored now: the node that reports the end has neither.
+	-- Store now who asked for the end of a running step, and why: the node that reports the end knows neither.
 	perform internal.step_move(p_actor, array(
 		select internal.move_of(job_id => s.job_id, step_id => s.step_id, event => 'modify', message => p_message)
 		from jsonb_to_recordset(p_target) as v (job_id bigint, step_id int)
@@ -151,7 +153,7 @@ comment on function internal.steps_cancel(jsonb, text, text, text) is
 create function internal.cancel_hurry(p_target jsonb) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	-- An array, which is step 0 of its job, means its elements too, also those that have ended.
+	-- An array, which is step 0 of its job, stands for its elements too, also for those that have ended.
 	v_rows jsonb := (
 		select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id, 'row', r.id))
 		from jsonb_to_recordset(p_target) as v (job_id bigint, step_id int)
@@ -194,9 +196,8 @@ begin
 end $$;
 comment on function api.job_cancel(int, text, jsonb) is
 	'End steps: pending ones at once, live ones by SIGTERM and SIGKILL on their nodes. A step that has ended is left '
-	'unchanged, which is no failure. hurry: no stage-out of their data follows, and one under way is given up. Request {jobs, '
-	'reason, hurry}, or a selection. Answer {steps: [{label, state, action, '
-	'changed, failed}]}.';
+	'unchanged, which is no failure. hurry: the data of the jobs is not staged out, and a stage-out under way is given up. '
+	'Request {jobs, reason, hurry}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}.';
 
 create function api.job_hold(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -206,7 +207,7 @@ declare
 		case when p_request ->> 'as' = 'user' then 'user' else 'admin' end end;
 	v_done jsonb;
 begin
-	-- The owner's own hold is the owner's to lift, whatever else the owner may be.
+	-- A hold by the owner is of kind "user", even if the owner is an operator, so that the owner can lift it.
 	with held as (
 		update step s
 		set held = case when j.uid = p_uid then 'user' else v_by end,
@@ -312,7 +313,7 @@ begin
 	update step s set resume_wanted = true
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 	where s.job_id = v.job_id and s.step_id = v.step_id and s.attempt > 0
-		-- A step whose processes are being stopped at this moment goes on after that.
+		-- A step whose processes are being stopped at this moment resumes after that.
 		and s.state in ('running', 'suspended');
 	perform internal.resume_lock(v_target);
 	select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id,

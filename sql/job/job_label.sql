@@ -7,5 +7,4 @@ begin
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 		where s.job_id = p_job and s.step_id = p_step);
 end $$;
-comment on function internal.step_label(bigint, int) is
-	'How people name a step: 812.solve or 812.solve[7]; null where there is no such step.';
+comment on function internal.step_label(bigint, int) is 'The label of a step, 812.solve or 812.solve[7]; null: no such step.';

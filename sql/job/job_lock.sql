@@ -1,5 +1,5 @@
--- The locking rule. Whoever changes steps first locks their jobs here, in order of id, with every job that a cascade of
--- dependencies can reach; after that nodes, in order of id. So two writers never wait for each other in a circle.
+-- The locking rule. A transaction that changes steps first locks their jobs here, in order of id, with every job that a cascade
+-- of dependencies can reach; after that nodes, in order of id. So two writers never wait for each other in a circle.
 create function internal.job_reached(p_jobs bigint[]) returns bigint[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
@@ -13,7 +13,7 @@ begin
 		)
 		select r.job_id from reached r);
 end $$;
-comment on function internal.job_reached(bigint[]) is 'Jobs, and all that depend on them.';
+comment on function internal.job_reached(bigint[]) is 'The given jobs, and all jobs that depend on them.';
 
 create function internal.job_lock(p_jobs bigint[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -22,7 +22,7 @@ declare
 begin
 	perform 1 from job j where j.job_id = any (v_reached) order by j.job_id for no key update;
 end $$;
-comment on function internal.job_lock(bigint[]) is 'Lock jobs, and all that depend on them, in order of id.';
+comment on function internal.job_lock(bigint[]) is 'Lock jobs, and all jobs that depend on them, in order of id.';
 
 create function internal.job_lock_now(p_jobs bigint[]) returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -35,16 +35,18 @@ begin
 	return v_count = cardinality(v_reached);
 end $$;
 comment on function internal.job_lock_now(bigint[]) is
-	'The same without waiting; false: another session has locked some of them, or they do not exist.';
+	'Lock like internal.job_lock, but without waiting. Returns false if another session has locked some of the jobs, or they '
+	'do not exist.';
 
--- For the leader, who holds up everybody while it waits: others have a job for as long as their reports or requests take.
+-- For the leader, which delays all steps while it waits: other sessions lock a job for as long as their reports or requests take.
 create function internal.job_lock_soon(p_jobs bigint[]) returns void
 language plpgsql set lock_timeout = '250ms' set search_path = live, rota, pg_temp as $$
 begin
 	perform internal.job_lock(p_jobs);
 end $$;
 comment on function internal.job_lock_soon(bigint[]) is
-	'internal.job_lock with a timeout: 55P03 where another session holds a job for longer than a quarter of a second.';
+	'Lock like internal.job_lock, but fail with 55P03 if another session has a job locked for longer than a quarter of a '
+	'second.';
 
 create function internal.job_lock_free(p_jobs bigint[]) returns bigint[]
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -54,8 +56,8 @@ begin
 	if internal.job_lock_now(p_jobs) then
 		return p_jobs;
 	end if;
-	-- A session that has locked a job which depends on another one has that one, too. A job that is locked here and left out
-	-- stays locked until the transaction ends.
+	-- A session that has locked a job which depends on another job has locked the other job too. A job that is locked here
+	-- and left out of the answer stays locked until the transaction ends.
 	v_free := array(
 		select j.job_id from job j
 			where j.job_id = any (internal.job_reached(p_jobs)) order by j.job_id for no key update skip locked);
@@ -63,4 +65,4 @@ begin
 		select v.job_id from unnest(p_jobs) v (job_id) where internal.job_reached(array[v.job_id]) <@ v_free);
 end $$;
 comment on function internal.job_lock_free(bigint[]) is
-	'Lock jobs, and all that depend on them, without waiting. Answers those that no other session has locked.';
+	'Lock jobs, and all jobs that depend on them, without waiting. Returns the jobs that no other session has locked.';

@@ -1,8 +1,8 @@
 -- Requeue of jobs that have ended: their steps wait again, as the next attempts of the same job. Attempts, events and allocations
 -- stay as they are. The ends of the steps are taken out of the usage figures, because a step ends once there.
 --
--- To continue a job is to requeue the steps that failed, from where its data is: data that is still staged is not staged in
--- again, and of a job whose staging alone failed only that is tried again.
+-- To continue a job is to requeue the steps that failed, with the data as it is: data that is still staged is not staged in
+-- again, and if only the staging of a job failed, only the staging is tried again.
 
 create function internal.requeue_steps(p_job bigint, p_failed boolean) returns int[]
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -58,8 +58,8 @@ begin
 			limit 1) end;
 end $$;
 comment on function internal.requeue_refusal(rota.job, int[], boolean) is
-	'Why an ended job, of which these steps would run again, cannot be requeued; null: it can. '
-	'p_staged: they would run with the data that is staged.';
+	'Returns the reason why an ended job cannot be requeued, if these steps would run again; null: it can. p_staged: the '
+	'steps would run with the data that is staged.';
 
 create function internal.requeue_elements(p_job bigint, p_steps int[], p_failed boolean) returns int[]
 language plpgsql set search_path = rota, pg_temp as $$
@@ -94,7 +94,7 @@ begin
 	return v_elements;
 end $$;
 comment on function internal.requeue_elements(bigint, int[], boolean) is
-	'Count the arrays among ended steps back to where they wait, and answer their elements that are rows and run again: '
+	'Set the counts of the arrays among ended steps back to waiting. Returns their elements that have rows and run again: '
 	'all, or (p_failed) those that did not end well.';
 
 create function internal.requeue_edges(p_job bigint, p_steps int[]) returns void
@@ -124,7 +124,7 @@ declare
 	v_all int[] := p_steps || internal.requeue_elements(p_job, p_steps, p_failed);
 begin
 	perform internal.usage_undo(p_job, v_all);
-	-- What follows for these steps is settled below, when the job has steps left and they wait for their peers again.
+	-- Effects of these moves on other steps are resolved below, when the job has steps left that wait for their peers again.
 	perform internal.step_write(p_user,
 		array(select internal.move_of(job_id => p_job, step_id => x, event => 'rerun',
 			message => 'requeued by ' || p_user)
@@ -141,7 +141,7 @@ begin
 	perform internal.requeue_edges(p_job, p_steps);
 	perform internal.staging_rerun(p_job);
 	perform internal.submit_resolve(p_job);
-	-- Elements get rows when they start. So an array of which some elements have rows has begun.
+	-- Elements get rows when they start, so an array with a row for an element has begun.
 	perform internal.step_move(p_user, array(
 		select internal.move_of(job_id => h.job_id, step_id => h.step_id, event => 'expand')
 		from step h
@@ -162,7 +162,7 @@ begin
 			hint = 'Name the number of the job; "rota continue" runs only its failed steps again.';
 	end if;
 	v_jobs := array(select distinct t.job_id from internal.job_target(p_uid, p_user, p_request, true) t order by 1);
-	-- Other jobs that its steps depend on could end meanwhile: they are locked, too, and all in order.
+	-- Other jobs on which the steps depend could end meanwhile, so they are locked too, all in order.
 	perform 1 from job j
 	where j.job_id = any (v_jobs) or j.job_id in (select e.peer_job_id from step_edge e where e.job_id = any (v_jobs))
 	order by j.job_id
@@ -205,7 +205,7 @@ begin
 		case when v_stuck is not null then '; its data is still staged' else '' end);
 end $$;
 comment on function internal.requeue_job(text, rota.job, boolean, boolean) is
-	'Requeue a job that is locked, or (p_continue) continue it; whether that changed it, and what is to be printed.';
+	'Requeue a locked job, or (p_continue) continue it. Returns whether that changed the job, and the text to be printed.';
 
 create function internal.requeue_all(p_uid int, p_user text, p_request jsonb, p_failed boolean, p_continue boolean) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
@@ -225,7 +225,7 @@ begin
 	return jsonb_build_object('steps', v_answer);
 end $$;
 comment on function internal.requeue_all(int, text, jsonb, boolean, boolean) is
-	'Requeue the jobs of a request, or (p_continue) continue them; the answer, one row a job.';
+	'Requeue the jobs of a request, or (p_continue) continue them. Returns the answer, one row for each job.';
 
 create function api.job_requeue(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -233,8 +233,9 @@ begin
 	return internal.requeue_all(p_uid, p_user, p_request, internal.request_bool(p_request, 'failed'), false);
 end $$;
 comment on function api.job_requeue(int, text, jsonb) is
-	'Run ended jobs again, as new attempts of their steps: all of them, or with failed those that did not complete and what '
-	'was skipped after them. Request {jobs, failed}. Answer {steps: [{label, state, action, changed, failed}]}, one a job.';
+	'Run ended jobs again, as new attempts of their steps: all steps, or with failed those that did not complete and those '
+	'that were skipped after them. Request {jobs, failed}. Answer {steps: [{label, state, action, changed, failed}]}, one '
+	'for each job.';
 
 create function api.job_continue(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -242,5 +243,6 @@ begin
 	return internal.requeue_all(p_uid, p_user, p_request, true, true);
 end $$;
 comment on function api.job_continue(int, text, jsonb) is
-	'Have jobs that failed go on: steps that did not complete, and what was skipped after them, run again with the data that is '
-	'still staged; a stage-in or stage-out that failed is tried again. Request {jobs}. Answer as job_requeue.';
+	'Have jobs that failed go on: steps that did not complete, and steps that were skipped after them, run again with the '
+	'data that is still staged; a stage-in or stage-out that failed is tried again. Request {jobs}. Answer as '
+	'api.job_requeue.';

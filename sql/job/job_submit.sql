@@ -1,4 +1,4 @@
--- Submission: one transaction writes all of a job, or an error names the line and nothing is written.
+-- Submission of jobs: one transaction writes all rows of a job, or an error names the line of the script and nothing is written.
 
 create function internal.start_by(p_deadline timestamptz, p_time_min_s bigint, p_time_limit_s bigint) returns timestamptz
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -6,7 +6,7 @@ begin
 	return p_deadline - make_interval(secs => coalesce(p_time_min_s, p_time_limit_s, 0));
 end $$;
 comment on function internal.start_by(timestamptz, bigint, bigint) is
-	'The latest start with which a step can still end before its deadline; null: it has none.';
+	'The latest start with which a step can still end before its deadline; null: the step has no deadline.';
 
 create function internal.submit_rank(p_points bigint, p_tier int, p_at timestamptz) returns bigint
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -15,7 +15,7 @@ begin
 		+ internal.tier_rank(p_tier) - (extract(epoch from p_at) * 1000)::bigint;
 end $$;
 comment on function internal.submit_rank(bigint, int, timestamptz) is
-	'Place in the queue, in milliseconds: the tier, then points of priority weighed against the time of submission.';
+	'Rank of a step in the queue, in milliseconds: the tier, then points of priority weighed against the time of submission.';
 
 create function internal.submit_known(p_uid int, p_user text, p_head jsonb, p_script bytea, p_environment bytea)
 	returns internal.submit_facts
@@ -31,7 +31,8 @@ declare
 	v_known internal.submit_facts;
 	c_newer constant int := 32; -- jobs
 begin
-	-- The key decides: of two same submissions at once the second waits here and then finds the first one's job.
+	-- The client key decides: of two equal submissions at the same time, the second one waits here and then finds the job of
+	-- the first one.
 	if v_lock is not null and not pg_try_advisory_xact_lock(v_lock) then
 		perform pg_advisory_xact_lock(v_lock);
 	end if;
@@ -50,8 +51,8 @@ begin
 		v_script_hash, exists (select from script s where s.hash = v_script_hash),
 		v_environment_hash, exists (select from environment n where n.hash = v_environment_hash),
 		exists (select from usage_limit l where l.measure = 'submitted'),
-		-- The latest count plus all that came since is an upper bound: ends only lower it, and a job that has ended has
-		-- no steps left. Null: only internal.submit_fits can tell.
+		-- The latest count plus all submissions since then is an upper bound: ends only lower it, and a job that has
+		-- ended has no steps left. Null: only internal.submit_fits can tell.
 		(select case when n.jobs < c_newer then o.free - n.steps end
 			from (
 				select case
@@ -76,7 +77,8 @@ begin
 	return v_known;
 end $$;
 comment on function internal.submit_known(int, text, jsonb, bytea, bytea) is
-	'Take the lock of a submission''s key and look up what there is already; p_head: "job" of its plan.';
+	'Take the lock of a submission''s client key, and look up what the database already has for the submission; p_head: '
+	'"job" of its plan.';
 
 create function internal.submit_check_count(p_uid int, p_user text, p_steps int) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -94,7 +96,7 @@ begin
 	end if;
 end $$;
 comment on function internal.submit_check_count(int, text, int) is
-	'Refuse (RT429) so many more steps where they would break the site''s limits of live steps.';
+	'Refuse (RT429) p_steps more steps if the site''s limits of live steps would be exceeded.';
 
 create function internal.submit_admit(p_uid int, p_user text, p_head jsonb, p_steps internal.planned_step[], p_gres boolean,
 	p_known internal.submit_facts) returns internal.submit_queue
@@ -139,8 +141,8 @@ begin
 	return v_queue;
 end $$;
 comment on function internal.submit_admit(int, text, jsonb, internal.planned_step[], boolean, internal.submit_facts) is
-	'Refuse a submission that may not or cannot run, or exceeds limits; p_head: "job" of its plan; p_gres: some steps ask '
-	'for generic resources. Answers its place in the queue.';
+	'Refuse a submission that may not or cannot run, or exceeds limits. p_head: "job" of its plan; p_gres: some steps ask '
+	'for generic resources. Returns the job''s values for the queue.';
 
 create function internal.submit_texts(p_known internal.submit_facts, p_script bytea, p_environment bytea) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -177,7 +179,7 @@ begin
 	select p_uid, p_head ->> 'client_key', m.job_id from made m where p_head ->> 'client_key' is not null;
 end $$;
 comment on function internal.submit_job(bigint, int, int, text, jsonb, internal.submit_facts, int) is
-	'Write the row of a new job of so many steps, and its key; p_head: "job" of its plan.';
+	'Write the row of a new job with p_count steps, and its client key; p_head: "job" of its plan.';
 
 create function internal.submit_steps(p_job bigint, p_actor text, p_steps internal.planned_step[], p_spec_end text,
 	p_queue internal.submit_queue, p_waits jsonb) returns void
@@ -221,8 +223,9 @@ begin
 	select p_job, s.step_id, 0, now(), 'pending', 'submit', 'pending', p_actor from asked s where p_actor is not null;
 end $$;
 comment on function internal.submit_steps(bigint, text, internal.planned_step[], text, internal.submit_queue, jsonb) is
-	'Write the steps of a new job: what they request, their place in the queue and their first event. p_actor: who submits; '
-	'null: the job is only tried; p_spec_end: of its plan; p_waits: for how many edges each step waits.';
+	'Write the steps of a new job: their requests, their values for the queue and their first events. p_actor: user who '
+	'submits; null: the job is only tried; p_spec_end: end of every spec, from the plan; p_waits: number of edges for which '
+	'each step waits.';
 
 create function internal.submit_arrays(p_job bigint, p_steps internal.planned_step[], p_edges rota.step_edge[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -263,8 +266,8 @@ begin
 	end if;
 end $$;
 comment on function internal.submit_options(bigint, int, text, jsonb, text) is
-	'Write what only some new jobs have besides steps and edges: changes by the site''s script, staging, transfers, '
-	'credentials, a growth, mail.';
+	'Write the parts that only some new jobs have besides steps and edges: changes by the site''s script, staging, '
+	'transfers, credentials, a growth, mail.';
 
 create function internal.submit_notify(p_plan jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -278,7 +281,8 @@ comment on function internal.submit_notify(jsonb) is 'Notify the leader, unless 
 
 create function internal.submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea)
 returns jsonb
--- For partitioned tables, plans for the actual values look cheaper than cached ones, and would be made for every submission.
+-- For partitioned tables, the planner prefers plans for the actual values to cached ones, and would make one for every
+-- submission.
 language plpgsql set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
 declare
 	v_head constant jsonb := p_plan -> 'job';
@@ -288,7 +292,7 @@ declare
 	v_steps constant internal.planned_step[] := array(select s
 		from jsonb_populate_recordset(jsonb_populate_record(null::internal.planned_step, p_plan -> 'common'),
 		p_plan -> 'steps') s);
-	-- The job's number where it is only tried (api.job_try).
+	-- The job number if the job is only tried (api.job_try).
 	v_try constant bigint := nullif(current_setting('rota.try', true), '');
 	v_job constant bigint := coalesce(v_try, (v_head ->> 'job_id')::bigint);
 	v_known internal.submit_facts;
@@ -308,7 +312,7 @@ begin
 	if v_edges @? '$[*] ? (@.condition == "singleton")' then
 		v_edges := internal.submit_singleton(p_uid, v_head ->> 'name', v_edges);
 	end if;
-	-- Most scripts and environments are stored already, and an insert that conflicts takes longer than a lookup.
+	-- Most scripts and environments are stored already, and an insert with a conflict takes longer than a lookup.
 	if not (v_known.script and v_known.environment) then
 		perform internal.submit_texts(v_known, p_script, p_environment);
 	end if;
@@ -337,7 +341,7 @@ begin
 	return jsonb_build_object('job_id', v_job, 'steps', cardinality(v_steps), 'known', false);
 end $$;
 comment on function internal.submit(int, int, text, jsonb, bytea, bytea) is
-	'api.job_submit without the check of the job''s number.';
+	'Store a job like api.job_submit, without the check of the job''s number.';
 
 create function api.job_submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -351,16 +355,16 @@ begin
 end $$;
 comment on function api.job_submit(int, int, text, jsonb, bytea, bytea) is
 	'Store a job as planned by the translator: uid, gid and name of the owner, plan, script, environment. "job_id" of the '
-	'plan''s "job" is a number of api.job_number, used once. Answers {job_id, steps, known}. RT422 names script, '
-	'line and option; RT429: too many.';
+	'plan''s "job" is a number of api.job_number, used once. Answer {job_id, steps, known}; known: the client key already '
+	'had this job. RT422 names script, line and option; RT429: too many live steps.';
 
 create function internal.submit_list_lock(p_uid int, p_plans jsonb, p_scripts bytea[], p_environments bytea[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	-- The locks that one submission takes one after the other are taken here for all jobs at once, each kind in one order:
-	-- keys, limits, counts of live steps, the default partition (it stays the same for all of them), scripts and
-	-- environments, other jobs. So no two submissions wait for each other in a circle. (Two users' first jobs may, for their
-	-- associations; then one of the two is repeated.)
+	-- Take here, for all jobs at once, the locks that one submission takes one after the other, each kind in one order: keys,
+	-- limits, counts of live steps, the default partition (it stays the same for all of them), scripts and environments,
+	-- other jobs. So no two submissions wait for each other in a circle. (Two users' first jobs may, for their associations;
+	-- then one of the two is repeated.)
 	perform pg_advisory_xact_lock(k.lock)
 	from (
 		select distinct hashtextextended(p_uid || ' ' || coalesce(j ->> 'client_key', (j ->> 'retry_key')::uuid::text),
@@ -432,5 +436,5 @@ exception when sqlstate 'RT422' then
 	raise exception 'jobs[%]: %', cardinality(v_jobs), v_message using errcode = 'RT422', hint = v_hint;
 end $$;
 comment on function api.job_submit_list(int, int, text, jsonb, bytea[], bytea[]) is
-	'Store several jobs of one owner, all or none: as api.job_submit, with a list of plans; a script or environment that is '
-	'null is that of the job before. Answers {jobs: [{job_id, steps, known}]}. RT422 names the job by its place, from 0 on.';
+	'Store several jobs of one owner, all or none: as api.job_submit, with a list of plans; a null script or environment is '
+	'that of the previous job. Answer {jobs: [{job_id, steps, known}]}. RT422 names the job by its index, from 0.';

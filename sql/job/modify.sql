@@ -1,4 +1,4 @@
--- Modification: jobmgrd reads steps as they stand (api.job_spec), lets the translator change them, authenticates them anew and
+-- Modification: jobmgrd reads steps as they are (api.job_spec), lets the translator change them, authenticates them anew and
 -- sends the changes (api.job_modify).
 create function internal.step_plan(p_job bigint, p_request int) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
@@ -22,7 +22,7 @@ language sql stable set search_path = rota, pg_temp as $$
 	left join step_array a on a.job_id = r.job_id and a.step_id = r.step_id
 	where r.job_id = p_job and r.step_id = p_request;
 $$;
-comment on function internal.step_plan(bigint, int) is 'A step as a plan''s "steps" has it.';
+comment on function internal.step_plan(bigint, int) is 'A step in the form of a member of a plan''s "steps".';
 
 create function internal.modify_target(p_uid int, p_user text, p_request jsonb, p_among bigint[] default null)
 	returns table (job_id bigint, request_id int)
@@ -54,8 +54,8 @@ begin
 		order by 1, 2;
 end $$;
 comment on function internal.modify_target(int, text, jsonb, bigint[]) is
-	'The steps that a request to modify means: those named, or those of a job, named or selected (p_among: among these), '
-	'that have not ended.';
+	'The steps that a request to modify means: the named steps, or the steps of named or selected jobs (p_among: only these '
+	'jobs), that have not ended.';
 
 create function api.job_spec(p_uid int, p_user text, p_request jsonb) returns jsonb
 language sql volatile security definer set search_path = rota, pg_temp as $$
@@ -73,9 +73,9 @@ language sql volatile security definer set search_path = rota, pg_temp as $$
 	cross join authenticator n;
 $$;
 comment on function api.job_spec(int, text, jsonb) is
-	'Steps as they stand, for the translator to change: members of a plan''s steps, the owner, the authenticator, the job '
-	'number that it covers (0: none), and what the job has as a whole. '
-	'Request {jobs}, or a selection. Answer {steps: [...]}.';
+	'Steps as they are, for the translator to change: members of a plan''s steps, the owner, the authenticator, the job '
+	'number that the authenticator covers (0: none), and the properties of the job. Request {jobs}, or a selection. Answer '
+	'{steps: [...]}.';
 
 create function internal.modify_refuse(p_job bigint, p_request int, p_message text, p_hint text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -97,7 +97,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		when p_key = 'time_limit_s' then 'time'
 		else replace(regexp_replace(p_key, '^(user|no)_|_(s|at|mb)$', '', 'g'), '_', '-') end;
 $$;
-comment on function internal.modify_option(text) is 'The option that sets a member of a step, or a field of its spec.';
+comment on function internal.modify_option(text) is 'The option that sets a member of a plan''s step, or a field of its spec.';
 
 create function internal.modify_begun(p_job bigint, p_request int) returns boolean
 language sql stable set search_path = rota, pg_temp as $$
@@ -107,7 +107,7 @@ language sql stable set search_path = rota, pg_temp as $$
 	from step s
 	where s.job_id = p_job and s.step_id = p_request;
 $$;
-comment on function internal.modify_begun(bigint, int) is 'Whether a step, or an element of it, runs or is about to.';
+comment on function internal.modify_begun(bigint, int) is 'Whether a step, or an element of it, runs or is about to start.';
 
 create function internal.modify_check_begun(p_job bigint, p_request int, p_changed jsonb, p_old_spec text, p_spec text)
 	returns void
@@ -121,7 +121,7 @@ begin
 		where k not in ('time_limit_s', 'array', 'retry', 'requeue')
 	order by k = 'ntasks', k like 'nodes%' limit 1;
 	if not found then
-		-- A field may exist only before, or only after. A spec from before a field existed does not have it.
+		-- A field may be only in the old spec, or only in the new one: a spec may be older than the field.
 		select k into v_key
 		from internal.spec_fields(p_old_spec) o, internal.spec_fields(p_spec) n, jsonb_object_keys(o || n) k
 		where o -> k is distinct from n -> k
@@ -135,7 +135,7 @@ begin
 	end if;
 end $$;
 comment on function internal.modify_check_begun(bigint, int, jsonb, text, text) is
-	'Refuse what can no longer be changed in a step that has started.';
+	'Refuse changes that are no longer possible in a step that has started.';
 
 create function internal.modify_check_time(p_role text, p_job bigint, p_request int, p_new bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -205,8 +205,8 @@ begin
 			internal.step_plan(p_job, p_request) || p_changed)]);
 end $$;
 comment on function internal.modify_check(text, jsonb, bigint, int, jsonb, text) is
-	'Refuse what cannot be changed in a step''s state, or could never run; p_groups: the owner''s groups, null where '
-	'another one asks.';
+	'Refuse changes that the state of a step does not allow, or with which it could never run; p_groups: the owner''s '
+	'groups, null if the caller is not the owner.';
 
 create function internal.modify_attempts(p_job bigint, p_request int) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -236,14 +236,14 @@ begin
 	end if;
 end $$;
 comment on function internal.modify_attempts(bigint, int) is
-	'Give the running attempts of a step the time limit that it asks for now, and send it to their nodes.';
+	'Set the time limit of the running attempts of a step to what the step asks for now, and send it to their nodes.';
 
 create function internal.modify_step(p_job bigint, p_request int, p_changed jsonb, p_spec text, p_auth text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_plan jsonb := internal.step_plan(p_job, p_request) || p_changed;
 begin
-	-- Allocations made so far keep the old partition.
+	-- Existing allocations keep the old partition.
 	update allocation a
 	set partition = coalesce(a.partition, r.partition)
 	from step s
@@ -292,7 +292,7 @@ begin
 	end if;
 end $$;
 comment on function internal.modify_step(bigint, int, jsonb, text, text) is
-	'Write a changed step, and tell the nodes of what runs its new time limit.';
+	'Write a changed step, and send its new time limit to the nodes of its running attempts.';
 
 create function internal.modify_job(p_role text, p_job bigint, p_changed jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -337,7 +337,7 @@ begin
 		where j.job_id = p_job and s.job_id = j.job_id and s.ended_at is null and r.step_id = s.request_id;
 	end if;
 end $$;
-comment on function internal.modify_job(text, bigint, jsonb) is 'Write what has changed of a job as a whole.';
+comment on function internal.modify_job(text, bigint, jsonb) is 'Write the changed properties of a job.';
 
 create function api.job_modify(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -345,14 +345,14 @@ declare
 	v_role text := internal.caller_role(p_uid, p_user);
 	v_job_changes jsonb := coalesce(nullif(p_request -> 'job', 'null'), '{}');
 	v_selection constant boolean := internal.is_selection(p_request);
-	-- Of the jobs selected now, only those for which the caller has made the changes.
+	-- Of the jobs that the selection finds now, take only those for which the caller has sent changes.
 	v_among constant bigint[] := case when v_selection then
 		array(select distinct x.job_id from jsonb_to_recordset(p_request -> 'steps') as x (job_id bigint)) end;
 	v_target jsonb;
 	v_job bigint;
 	v_one record;
 begin
-	-- Permission is checked before the lock, state after it.
+	-- Permission is checked before the jobs are locked, state after that.
 	perform internal.job_lock(array(select distinct t.job_id
 		from internal.modify_target(p_uid, p_user, p_request, v_among) t));
 	select coalesce(jsonb_agg(jsonb_build_object('job_id', t.job_id, 'step_id', t.request_id, 'action', 'modified')), '[]')
@@ -389,7 +389,8 @@ begin
 	return internal.control_answer('modify', v_target, v_target);
 end $$;
 comment on function api.job_modify(int, text, jsonb) is
-	'Store changes to steps and their jobs. Request {jobs, steps: [{job_id, request_id, changed, spec, auth}], job, each, kept, '
-	'groups}, or a selection instead of jobs. job: what changes of all jobs; each {"12": {...}}: what changes of one job, '
-	'instead of job; kept {"12": [{field, before, after}]}: what the site''s script set in one job; groups: those of the caller. '
-	'Answer {steps: [{label, state, action, changed, failed}]}. RT409: not in this state.';
+	'Store changes to steps and their jobs. Request {jobs, steps: [{job_id, request_id, changed, spec, auth}], job, each, '
+	'kept, groups}, or a selection instead of jobs. job: changed properties of all jobs; each {"12": {...}}: changed '
+	'properties of one job, instead of job; kept {"12": [{field, before, after}]}: fields that the site''s script set in one '
+	'job; groups: the caller''s groups. Answer {steps: [{label, state, action, changed, failed}]}. RT409: not possible in '
+	'the state of a step.';

@@ -1,4 +1,4 @@
--- What people see of the pools of burst_buffer.lua.
+-- The pools of burst_buffer.lua as users see them.
 
 create function internal.pool_holder(p_pool text, p_missing bigint)
 returns table (job_id bigint, taken bigint, ends_at timestamptz)
@@ -11,7 +11,7 @@ begin
 		from staging g
 		join job j on j.job_id = coalesce(g.array_job_id, g.job_id)
 		cross join lateral (
-			-- Not known if a step is still to start or has no time limit.
+			-- Null if a step is still to start or has no time limit.
 			select count(*) = 0 as over, case when bool_and(t.time_limit_s > 0) then max(coalesce(t.started_at, t.ordered_at)
 				+ make_interval(secs => t.time_limit_s + t.suspended_s)) end as ends_at
 			from step s
@@ -30,8 +30,8 @@ begin
 	limit 1;
 end $$;
 comment on function internal.pool_holder(text, bigint) is
-	'The job, or the element by its own number, after whose end, as far as time limits tell, so many bytes of a pool have been '
-	'given back, and when that is.';
+	'The job (of an element, its own number) at whose end p_missing bytes of a pool will have been given back, estimated '
+	'from time limits, and the time of that end.';
 
 create function internal.pool_why(p_job bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -63,7 +63,8 @@ begin
 		internal.staging_label(v_other.job_id), v_other.ends_at);
 end $$;
 comment on function internal.pool_why(bigint) is
-	'Why a job or an element waits for space of its pool, as a condition of "why"; null: it does not.';
+	'The reason why a job or an element waits for space of its pool, as a condition of "why"; null: it does not wait for '
+	'space.';
 
 create function internal.pool_list_json() returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -80,5 +81,6 @@ begin
 		from pool_answer a);
 end $$;
 comment on function internal.pool_list_json() is
-	'Pools {pools: [{name, quantity, granularity, total, used, free, changed_at}], failure, failure_at}: why the function pools '
-	'failed, and since when. Sizes are bytes, and those whose names end in _text are for people.';
+	'Pools {pools: [{name, quantity, granularity, total, used, free, changed_at}], failure, failure_at}. failure, '
+	'failure_at: why the Lua function pools failed, and since when. Sizes are bytes; names that end in _text have a text for '
+	'people.';

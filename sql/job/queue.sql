@@ -78,8 +78,8 @@ begin
 	) x;
 end $$;
 comment on function internal.queue_waiting(int, boolean, text[], text[], text[]) is
-	'lines: the lines of live jobs of one pending step, the newest first (null: none); others: all other live jobs (null: none). '
-	'Most jobs of a long queue have one pending step, and nothing is added up for their lines.';
+	'lines: the lines of live jobs with one pending step, the newest first (null: none); others: all other live jobs (null: '
+	'none). Most jobs of a long queue have one pending step, and their lines need no sums.';
 
 create function internal.queue_lines(p_jobs bigint[], p_lines text, p_states text[], p_partitions text[], p_limit int)
 	returns text
@@ -133,7 +133,7 @@ declare
 	v_text text;
 	v_answer jsonb;
 begin
-	-- A long list is joined with tables as a whole, where that is cheaper.
+	-- A long list of jobs is joined with whole tables if that is cheaper.
 	perform internal.plan_for(1000), set_config('enable_hashjoin', 'on', true), set_config('enable_seqscan', 'on', true);
 	if internal.request_list(p_request, 'jobs') is not null then
 		v_jobs := array(select distinct t.job_id from internal.job_target(p_uid, p_user, p_request, false) t);
@@ -169,8 +169,7 @@ begin
 	return json_build_object('jobs', coalesce(v_answer, '[]'));
 end $$;
 comment on function api.job_queue(int, text, jsonb) is
-	'Jobs in one line each, the live ones and those whose data is staged out, unless all is true or states names a final '
-	'one. Request {user, states, partition, jobs, all, limit, lines}. Answer {jobs: [...]}; with lines {lines}: a line a '
-	'job, the newest first, of its number, '
-	'name, user, partition, state, steps done/all, seconds it ran (empty: none), time limit, nodes or reason, parted by '
-	'tabs.';
+	'Jobs in one line each: the live ones and those whose data is staged out; with all, or with a final state in states, '
+	'ended ones too. Request {user, states, partition, jobs, all, limit, lines}. Answer {jobs: [...]}; with lines {lines}: '
+	'one line for each job, the newest first, of its number, name, user, partition, state, steps ended/all, run time in '
+	'seconds (empty: none), time limit, nodes or reason, separated by tabs.';

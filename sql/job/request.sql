@@ -1,10 +1,12 @@
--- Members of a request. Bodies of POST have JSON types; parameters of GET are strings, and lists are written with commas.
+-- Readers of the members of a request. Bodies of POST have JSON types; parameters of GET are strings, and lists are written with
+-- commas.
 create function internal.request_text(p_request jsonb, p_key text) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	return nullif(p_request ->> p_key, '');
 end $$;
-comment on function internal.request_text(jsonb, text) is 'A member as text; null where it is absent, null or empty.';
+comment on function internal.request_text(jsonb, text) is
+	'A member of a request as text; null: the member is absent, null or empty.';
 
 create function internal.is_line(p_text text) returns boolean
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
@@ -25,7 +27,7 @@ begin
 		else string_to_array(p_request ->> p_key, ',') end, '{}');
 end $$;
 comment on function internal.request_list(jsonb, text) is
-	'A member that is a list, or a string with commas; null where it is absent or empty.';
+	'A member of a request that is a list, or a string with commas, as an array; null: the member is absent or empty.';
 
 create function internal.request_nodes(p_request jsonb, p_key text) returns text[]
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -36,7 +38,8 @@ begin
 	return v_names;
 end $$;
 comment on function internal.request_nodes(jsonb, text) is
-	'The nodes of a member, a list such as "n[1-4],n7"; {}: it is absent, null or empty. RT404: a node does not exist.';
+	'The nodes in a member of a request, a host list such as "n[1-4],n7"; {}: the member is absent, null or empty. RT404: a '
+	'node does not exist.';
 
 create function internal.request_accounts(p_request jsonb) returns text[]
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -55,8 +58,8 @@ begin
 		select t.account from tree t);
 end $$;
 comment on function internal.request_accounts(jsonb) is
-	'The member account, a list of accounts, with all accounts below them; with the member only: they alone. Null where it '
-	'is absent.';
+	'The accounts in the member account of a request, with all accounts below them; if the member only is true, without '
+	'these. Null: the member account is absent.';
 
 create function internal.request_bool(p_request jsonb, p_key text) returns boolean
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -65,7 +68,7 @@ begin
 exception when invalid_text_representation then
 	raise exception '"%" must be true or false, not "%"', p_key, p_request ->> p_key using errcode = 'RT422';
 end $$;
-comment on function internal.request_bool(jsonb, text) is 'A member that is true or false; false where it is absent.';
+comment on function internal.request_bool(jsonb, text) is 'A member of a request that is true or false; false if it is absent.';
 
 create function internal.request_int(p_request jsonb, p_key text, p_most bigint default 2147483647) returns bigint
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -83,7 +86,7 @@ when numeric_value_out_of_range then
 	raise exception '"%" must be a number from 0 to %, not "%"', p_key, p_most, p_request ->> p_key using errcode = 'RT422';
 end $$;
 comment on function internal.request_int(jsonb, text, bigint) is
-	'A member that is a number, not below 0; null where it is absent.';
+	'A member of a request that is a number from 0 to p_most; null if it is absent.';
 
 create function internal.request_time(p_request jsonb, p_key text) returns timestamptz
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
@@ -102,7 +105,7 @@ exception when datetime_field_overflow or interval_field_overflow or invalid_dat
 		hint = 'Write it like 2026-01-31T12:00:00+01:00, today, now-2hours, or as seconds since 1970.';
 end $$;
 comment on function internal.request_time(jsonb, text) is
-	'A member that is a time, as ISO 8601 or in seconds since 1970; null where it is absent.';
+	'A member of a request that is a time, as ISO 8601 or in seconds since 1970; null if it is absent.';
 
 create function internal.request_states(p_request jsonb) returns text[]
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -117,7 +120,8 @@ begin
 	end if;
 	return v_states;
 end $$;
-comment on function internal.request_states(jsonb) is 'The member "states", each of them a state there is; null: any.';
+comment on function internal.request_states(jsonb) is
+	'The member "states" of a request, after checking that each state exists; null: any state.';
 
 create function internal.spec_fields(p_spec text) returns jsonb
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
@@ -141,32 +145,34 @@ begin
 exception when data_exception then
 	return v_answer;
 end $$;
-comment on function internal.spec_fields(text) is 'A text of fields as an object of strings, as far as it is well-formed.';
+comment on function internal.spec_fields(text) is
+	'The fields of a spec as a JSON object of strings, up to the first malformed field.';
 
 create function internal.spec_field(p_spec text, p_name text) returns text
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	select internal.spec_fields(p_spec) ->> p_name;
 $$;
-comment on function internal.spec_field(text, text) is 'The value of a field in a text of fields; null where it is absent.';
+comment on function internal.spec_field(text, text) is
+	'The value of one field of a spec; null: the spec does not have the field.';
 
 create function internal.sees_all(p_uid int, p_user text) returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return internal.setting_bool('queue_visible') or internal.caller_role(p_uid, p_user) <> 'user';
 end $$;
-comment on function internal.sees_all(int, text) is 'Whether the caller sees the jobs of others.';
+comment on function internal.sees_all(int, text) is 'Whether the caller may see the jobs of others.';
 
 create function internal.plan_for(p_rows int) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	-- Kept plans are made for a few rows: good for thousands of small requests a second, quadratic for one of thousands of
-	-- rows, beside whose work making plans anew costs nothing.
+	-- Cached plans are made for a few rows. They are good for thousands of small requests a second, but quadratic for one
+	-- request about thousands of rows; compared with the work of such a request, a new plan costs nothing.
 	if p_rows > 100 then
 		perform set_config('plan_cache_mode', 'force_custom_plan', true);
 	end if;
 end $$;
 comment on function internal.plan_for(int) is
-	'Set how many rows a request is about before it is executed: the rest of the transaction is planned for that number.';
+	'Set before execution how many rows a request is about: the rest of the transaction is planned for that number.';
 
 create function internal.request_known(p_uid int, p_user text, p_request jsonb) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -178,5 +184,5 @@ begin
 		internal.object_need('account', internal.request_list(p_request, 'account'), internal.sees_all(p_uid, p_user));
 end $$;
 comment on function internal.request_known(int, text, jsonb) is
-	'Fail with RT404 unless the partitions, accounts and so on that a request names exist: for requests that find nothing, '
-	'as history may name what is gone.';
+	'Fail with RT404 unless the partitions, accounts and so on that a request names exist. Only for requests that find '
+	'nothing, since history may name deleted objects.';

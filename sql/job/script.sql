@@ -12,7 +12,7 @@ begin
 	end loop;
 	return to_jsonb(v_list);
 end $$;
-comment on function internal.environment_list(bytea) is 'An environment as a list of NAME=value.';
+comment on function internal.environment_list(bytea) is 'An environment as a JSON list of NAME=value.';
 
 create function api.job_script(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$

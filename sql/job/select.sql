@@ -19,7 +19,7 @@ begin
 	end loop;
 	return v_found;
 end $$;
-comment on function internal.is_selection(jsonb) is 'Whether a request selects jobs by what they are.';
+comment on function internal.is_selection(jsonb) is 'Whether a request selects jobs by their properties.';
 
 create function internal.jobs_selected(p_uid int, p_user text, p_request jsonb, p_among bigint[]) returns bigint[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -48,7 +48,7 @@ begin
 		order by r.job_id);
 end $$;
 comment on function internal.jobs_selected(int, text, jsonb, bigint[]) is
-	'The jobs that a request selects, as they are now; p_among: of these, null: of all.';
+	'The jobs that a request selects, as they are now; p_among: only of these jobs; null: of all.';
 
 create function internal.change_target(p_uid int, p_user text, p_request jsonb, p_among bigint[] default null)
 returns table (job_id bigint, step_id int, pos int, whole_job boolean, selected boolean)
@@ -89,8 +89,8 @@ begin
 		where r.job_id = any (v_jobs);
 end $$;
 comment on function internal.change_target(int, text, jsonb, bigint[]) is
-	'The steps that a request to change them names or selects, after checking that the caller may; p_among: only of these '
-	'jobs. Errors: RT404, RT403, RT422.';
+	'The steps that a changing request names or selects, after checking that the caller may change them; p_among: only steps '
+	'of these jobs. Errors: RT404, RT403, RT422.';
 
 -- State, partition, name and account of a job may change while a request waits for its locks. So a selection is evaluated after
 -- the locks of all jobs that it may select.
@@ -109,8 +109,8 @@ begin
 			and (v_users is null or j.user_name = any (v_users)));
 end $$;
 comment on function internal.change_candidates(int, text, jsonb) is
-	'The jobs to lock before a selection is evaluated: those named, or all live ones of the users selected that the caller '
-	'may change.';
+	'The jobs to lock before a selection is evaluated: the named jobs, or all live jobs of the selected users that the '
+	'caller may change.';
 
 create function api.job_select(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$

@@ -11,7 +11,7 @@ begin
 	join node n on n.node_id = t.node_id
 	where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt);
 end $$;
-comment on function internal.tasks_json(bigint, int, int) is 'The ended tasks of an attempt.';
+comment on function internal.tasks_json(bigint, int, int) is 'The ended tasks of an attempt, as a JSON list.';
 
 create function internal.edges_json(p_job bigint, p_step int) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -23,7 +23,7 @@ begin
 	from step_edge e
 	where e.job_id = p_job and e.step_id = p_step);
 end $$;
-comment on function internal.edges_json(bigint, int) is 'The peers of a step.';
+comment on function internal.edges_json(bigint, int) is 'The peer constraints of a step, as a JSON list.';
 
 create function internal.preempted_json(p_job bigint, p_step int, p_attempt int) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -38,8 +38,8 @@ begin
 		where e.job_id = p_job and e.step_id = p_step and e.attempt = p_attempt), '{}');
 end $$;
 comment on function internal.preempted_json(bigint, int, int) is
-	'For which step an attempt was preempted, when, and how (rota.preempted.mode); empty: it was not. Where users do not see the '
-	'jobs of others (queue_visible), it does not name them.';
+	'For which step an attempt was preempted, when, and how (rota.preempted.mode); empty: the attempt was not preempted. If '
+	'users do not see the jobs of others (queue_visible), the step is not named.';
 
 create function internal.attempt_json(p_attempt rota.attempt, p_state text, p_own boolean) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
@@ -67,7 +67,7 @@ begin
 			order by c.generation), '[]')
 		from (select o.* from checkpoint o where o.job_id = p_job and o.step_id = p_step order by o.generation desc limit 20) c);
 end $$;
-comment on function internal.checkpoints_json(bigint, int) is 'The latest 20 checkpoints of a step.';
+comment on function internal.checkpoints_json(bigint, int) is 'The latest 20 checkpoints of a step, as a JSON list.';
 
 create function internal.element_json(p_array rota.step, p_counts rota.step_array, p_pos int) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
@@ -105,7 +105,7 @@ begin
 	select s.step_id, s.step_id from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id
 	where r.job_id = p_job and (p_steps is null or s.step_id = any (p_steps))
 	union
-	-- Elements, where they are requested. An element without a row is like its array, but has not begun.
+	-- Include elements if they are requested. An element without a row is like its array, but has not begun.
 	select s.step_id, s.step_id from step s
 		where s.job_id = p_job and p_elements and s.array_index is not null
 		and (p_steps is null or s.request_id = any (p_steps))
@@ -117,8 +117,8 @@ begin
 		where a.job_id = p_job and a.step_id < v.step_id) r on true;
 end $$;
 comment on function internal.steps_shown(bigint, int[], boolean) is
-	'The steps and elements of a job to be shown, as for internal.steps_json. row_id: the row in which an element is found, '
-	'its own or that of its array.';
+	'The rows for internal.steps_json: steps and elements of a job. row_id: the row in which an element is found, its own or '
+	'that of its array.';
 
 create function internal.request_json(p_request rota.step_request, p_spec jsonb) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
@@ -141,8 +141,8 @@ language sql stable set search_path = rota, pg_temp as $$
 		'@' || coalesce(p_spec ->> 'signal_s', case when p_spec ? 'signal' then '0' end)), ''));
 $$;
 comment on function internal.request_json(rota.step_request, jsonb) is
-	'The options of a step, for clients: those of its row, and those of its spec. p_spec: internal.spec_fields of the spec; '
-	'null: the caller is not the owner, and gets those of the row only.';
+	'The options of a step, as JSON for clients: those of its row, and those of its spec. p_spec: internal.spec_fields of '
+	'the spec; null: the caller is not the owner, and gets those of the row only.';
 
 create function internal.array_json(p_array rota.step_array) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
@@ -150,7 +150,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		'completed', p_array.completed, 'failed', p_array.failed, 'limit', p_array.max_running, 'indices', p_array.indices);
 $$;
 comment on function internal.array_json(rota.step_array) is
-	'An array: its indices, its limit, and how many of its elements run, have completed or have failed.';
+	'An array as JSON: its indices, its limit, and how many of its elements run, have completed or have failed.';
 
 create function internal.checkpointing_json(p_job bigint, p_step int, p_attempt int, p_own boolean) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -161,7 +161,7 @@ begin
 	where c.job_id = p_job and c.step_id = p_step and c.attempt = p_attempt and c.driver is not null);
 end $$;
 comment on function internal.checkpointing_json(bigint, int, int, boolean) is
-	'By what an attempt makes checkpoints, and why, if the owner or an operator asks (p_own).';
+	'The driver that an attempt uses for checkpoints and, for the owner or an operator (p_own), why.';
 
 create function internal.steps_json(p_job bigint, p_steps int[], p_elements boolean, p_own boolean) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -213,7 +213,7 @@ begin
 	join step_request r on r.job_id = p_job and r.step_id = s.request_id
 	cross join lateral (select case when p_own then internal.spec_fields(r.spec) end as spec offset 0) f -- once a row
 	left join step_array a on a.job_id = p_job and a.step_id = s.step_id
-	-- By key: "limit 1" keeps the planner from starting with all steps there are.
+	-- "limit 1" makes the planner find the step by key instead of starting with all steps.
 	cross join lateral (select n.state, n.reason from internal.step_now n
 		where n.job_id = p_job and n.step_id = s.step_id limit 1) w
 	left join partition p on p.partition = r.partition
@@ -229,8 +229,8 @@ comment on function internal.steps_json(bigint, int[], boolean, boolean) is
 create function internal.job_changed(p_jobs bigint[], p_since text) returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	-- The cursor is a snapshot: new is what it could not see, however late that was committed. A transaction id from the
-	-- future comes from the database that this one was restored from, and is not new.
+	-- The cursor is a snapshot: an event is new if the snapshot could not see it, however late it was committed. A
+	-- transaction id from the future comes from the database that this one was restored from, and is not new.
 	return exists (
 		select from event e
 		where e.job_id = any (p_jobs) and e.xid >= pg_snapshot_xmin(p_since::pg_snapshot)
@@ -239,7 +239,7 @@ begin
 exception when invalid_text_representation then
 	raise exception '"%" is not a cursor', p_since using errcode = 'RT422', hint = 'Give the "cursor" of an answer.';
 end $$;
-comment on function internal.job_changed(bigint[], text) is 'Whether jobs have events after a cursor.';
+comment on function internal.job_changed(bigint[], text) is 'Whether jobs have events that are newer than a cursor.';
 
 create function api.job_show(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$

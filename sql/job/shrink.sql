@@ -1,4 +1,4 @@
--- Nodes that a running attempt gives back (rota shrink): those of its growths, and its own but the first.
+-- Nodes that a running attempt gives back (rota shrink): the nodes of its growths, and its own nodes except the first.
 --
 -- Called by: api.node_substep_report, for what step managers give back.
 -- Invariants:
@@ -35,8 +35,8 @@ begin
 		where c.growth is null);
 end $$;
 comment on function internal.shrink_nodes(int, jsonb) is
-	'The nodes that step managers on a node give back, of the attempts'' own: those that run the attempt, '
-	'and were not given back before.';
+	'Nodes that step managers on a node give back of their attempts'' own nodes: nodes that run the attempt, and were not '
+	'given back before.';
 
 create function internal.shrink_own(p_given internal.attempt_node[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -45,7 +45,8 @@ begin
 	set given_back_at = now()
 	from unnest(p_given) v
 	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id;
-	-- The step manager learns that the node has left, whether it has called agents or not.
+	-- Record the attempts, so that their step managers get the order that reports the left node, whether they have called
+	-- agents or not.
 	perform internal.agents_note(array(
 		select distinct (v.job_id, v.step_id, v.attempt)::internal.attempt_key from unnest(p_given) v));
 	perform internal.order_put((
@@ -61,7 +62,8 @@ begin
 		group by v.job_id, v.step_id));
 end $$;
 comment on function internal.shrink_own(internal.attempt_node[]) is
-	'End attempts on nodes that they give back, while they go on without these. The caller has locked the jobs.';
+	'End attempts on the nodes that they give back; the attempts continue without these nodes. The caller has locked the '
+	'jobs.';
 
 create function internal.shrink(p_node int, p_calls jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -72,7 +74,8 @@ begin
 	if v_growths = '{}' and v_own = '{}' then
 		return;
 	end if;
-	-- Also the growths that internal.growth_call calls: no order is made for an attempt that is ended at the same time.
+	-- Include the growths that internal.growth_call calls, so that no order is made for an attempt that is ended at the same
+	-- time.
 	perform internal.job_lock(v_growths || array(select v.job_id from unnest(v_own) v));
 	perform internal.steps_cancel((
 		select coalesce(jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id)), '[]')
@@ -83,12 +86,13 @@ begin
 		join step s on s.job_id = k.job_id and s.step_id = k.step_id and s.attempt = k.attempt and s.ended_at is null
 			and s.end_wanted is null and s.state <> 'pending'), 'step manager', 'given_back', 'given back by rota shrink');
 	if v_own <> '{}' then
-		-- Read again: before the lock, another session may have ended them.
+		-- Read the nodes again: before the lock, another session may have ended the attempts.
 		perform internal.shrink_own(internal.shrink_nodes(p_node, p_calls));
 	end if;
 end $$;
 comment on function internal.shrink(int, jsonb) is
-	'Step managers on a node give back nodes of their attempts: [{job, step, attempt, on}], and of growths of these: '
-	'[{job, step, attempt, growth, on}], without a port. The attempts end on their own nodes and go on without them; the steps '
-	'that hold nodes of growths are ended, and count as completed. What is not a node or growth of the attempt is left out, and '
-	'its first node. Locks the jobs of the attempts that give nodes back, and of all growths of the calls.';
+	'Handle calls by which step managers on a node give back nodes of their attempts: [{job, step, attempt, on}], and '
+	'growths of these: [{job, step, attempt, growth, on}], without a port. An attempt ends on its own node and continues '
+	'without it; the step that holds the node of a growth is ended, and counts as completed. The first node of an attempt, '
+	'and anything that is not a node or growth of the attempt, is ignored. Locks the jobs of the attempts that give nodes '
+	'back, and of all growths of the calls.';

@@ -1,4 +1,4 @@
--- What people see of the staging of a job's data, and what administrators do about it.
+-- The staging of a job's data as users see it, and what administrators may do about it.
 
 create function internal.staging_out_text(p_job bigint) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -8,7 +8,7 @@ begin
 			(internal.staging_owners(array[p_job]))[1], internal.staging_label(p_job)) end;
 end $$;
 comment on function internal.staging_out_text(bigint) is
-	'State of the stage-out of a job''s data, as text, with the next step if it has failed.';
+	'State of the stage-out of a job''s data, as text; if the stage-out has failed, with what to do next.';
 
 create function internal.staging_array_text(p_job bigint) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -217,9 +217,8 @@ begin
 	return jsonb_build_object('hooks', internal.hook_list_json(v_job));
 end $$;
 comment on function api.hook_admin(int, text, jsonb) is
-	'Staging of jobs. Request {action, job}. Actions of operators: "list" answers all jobs whose staging is not over; "show" '
-	'answers one job with the calls of its functions; "retry" repeats what failed for a job, and answers as "show" does. Their '
-	'answer is {hooks: [{job_id, label, user, state, text, message, calls, elements}]}; job is that of a job, or the own '
-	'number of an element. Action of everybody: "pools" answers as '
-	'internal.pool_list_json. RT403: the caller is no operator; RT404: the job has no directives; '
-	'RT409: nothing of it has failed.';
+	'Staging of jobs. Request {action, job}; job: number of a job, or the own number of an element. Actions of operators: '
+	'"list": all jobs whose staging is not over; "show": one job with the calls of its functions; "retry": repeat what '
+	'failed for a job, and answer as "show". Their answer is {hooks: [{job_id, label, user, state, text, message, calls, '
+	'elements}]}. Action of everybody: "pools", answered as internal.pool_list_json. RT403: the caller is no operator; '
+	'RT404: the job has no directives; RT409: nothing of the job has failed.';

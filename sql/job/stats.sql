@@ -1,4 +1,4 @@
--- What steps used: samples taken while they ran, and what was counted at their end.
+-- Resource use of steps: samples taken while they ran, and the figures that nodes counted at their end.
 create view internal.sample_means as
 select x.*,
 	case when x.cpu_usec >= x.cpu_usec_first
@@ -11,7 +11,7 @@ select x.*,
 		as write_rate_mean
 from rota.sample_total x;
 comment on view internal.sample_means is
-	'The samples of attempts and tasks on a node added up, with the mean rates of counters; null: unknown.';
+	'Sums of the samples of attempts and tasks on one node, with the mean rates of counters, one row each; null: unknown.';
 
 create view internal.step_stats as
 select t.job_id, t.step_id, t.attempt, t.node_ids, coalesce(m.samples, 0) as samples, coalesce(m.nodes, 0) as nodes_sampled,
@@ -73,7 +73,7 @@ left join lateral (
 ) m on true
 where t.attempt > 0;
 comment on view internal.step_stats is
-	'What each attempt used, over all its nodes; null: unknown. acct.step_stats has its columns.';
+	'Resource use of attempts, over all nodes, one row each; null: unknown. acct.step_stats has its columns.';
 
 create view internal.task_stats as
 select x.job_id, x.step_id, x.attempt, case when x.task >= 0 then x.task else x.only_task end as task, x.node_id, x.samples,
@@ -89,7 +89,7 @@ select x.job_id, x.step_id, x.attempt, case when x.task >= 0 then x.task else x.
 from internal.sample_means x
 where x.task >= 0 or x.only_task is not null;
 comment on view internal.task_stats is
-	'What each sampled task used while it ran; null: unknown. acct.task_stats has its columns.';
+	'Resource use of sampled tasks while they ran, one row each; null: unknown. acct.task_stats has its columns.';
 
 create function internal.stats_sum(p_job bigint, p_step int) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
@@ -101,7 +101,8 @@ language sql stable set search_path = rota, pg_temp as $$
 	where y.job_id = p_job and y.step_id = p_step;
 $$;
 comment on function internal.stats_sum(bigint, int) is
-	'The figures of a step by the rule of sql/usage/figures.sql: sums of its attempts, and of peaks the highest.';
+	'The figures of a step over its attempts, by the rules of sql/usage/figures.sql: amounts are summed, of peaks the '
+	'highest counts.';
 
 create function api.job_stats(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
@@ -126,7 +127,7 @@ begin
 		order by x.job_id, x.step_id)
 	into v_answer
 	from (
-		-- An array that is named stands for its elements.
+		-- A named array stands for its elements.
 		select distinct t.job_id, e.step_id
 		from internal.job_target(p_uid, p_user, p_request, false) t
 		join step e on e.job_id = t.job_id and (e.step_id = t.step_id or (t.pos is null and e.request_id = t.step_id))
@@ -144,9 +145,9 @@ begin
 	return jsonb_build_object('steps', coalesce(v_answer, '[]'));
 end $$;
 comment on function api.job_stats(int, text, jsonb) is
-	'What steps used, all attempts together; of the latest attempt, highest, mean and last figures of its samples. Request '
-	'{jobs}. Answer {steps: [{label, state, attempts, attempt, samples, cpu_s, cpus_max, rss_kb_max, ..., tasks: [...]}]}; '
-	'null: unknown.';
+	'Resource use of steps, all attempts together; of the latest attempt also highest, mean and last values of its samples. '
+	'Request {jobs}. Answer {steps: [{label, state, attempts, attempt, samples, cpu_s, cpus_max, rss_kb_max, ..., tasks: '
+	'[...]}]}; null: unknown.';
 
 create function internal.top_lines(p_uid int, p_users text[], p_nodes int[], p_jobs bigint[], p_steps jsonb)
 returns table (label text, name text, "user" text, state text, started_at timestamptz, elapsed_s numeric,
@@ -169,7 +170,7 @@ begin
 		extract(epoch from coalesce(t.done_at, now()) - s.started_at) as elapsed_s,
 		t.suspended_s::numeric + coalesce(extract(epoch from now() - t.suspended_at), 0) as suspended_s,
 		coalesce(r.sample_s, p.sample_s, 0) > 0 as sampled,
-		-- For one job, or one node, each node has a line of its own.
+		-- For one job or one node, each node of a step has a line of its own.
 		string_agg(n.name, ',' order by n.name) as nodes, array_agg(l.node_id) as node_ids, sum(l.cpus) as cpus,
 			nullif(sum(l.mem_mb), 0) as mem_mb,
 		case when count(x.cpu_rate) = count(*) then round(sum(x.cpu_rate)::numeric, 3) end as cpus_used,
@@ -181,7 +182,7 @@ begin
 		case when count(x.read_rate) = count(*) then round(sum(x.read_rate)::numeric) end as read_rate,
 		case when count(x.write_rate) = count(*) then round(sum(x.write_rate)::numeric) end as write_rate,
 		min(x.last_at) as sampled_at, extract(epoch from now() - min(x.last_at)) as age_s,
-		-- The names of a step's units are those of its nodes.
+		-- Keys are node names, since names of devices are unique on one node only.
 		jsonb_object_agg(n.name,
 			(select jsonb_object_agg(g.key, g.value -> 0)
 			from jsonb_each(x.gauges) g)) filter (where x.gauges is not null) as gauges
@@ -202,9 +203,9 @@ begin
 		case when p_nodes is not null or p_jobs is not null then l.node_id end;
 end $$;
 comment on function internal.top_lines(int, text[], int[], bigint[], jsonb) is
-	'What running steps use now, by their latest samples: those of an owner, of users, on nodes, of jobs (null: all), and '
-	'of these jobs the steps that p_steps names: {"job.step": true for all elements}. With nodes or jobs, a row for each '
-	'node of a step. sampled: its nodes take samples.';
+	'Present resource use of running steps, by their latest samples: steps of an owner, of users, on nodes, of jobs (null: '
+	'all), and of these jobs the steps that p_steps names: {"job.step": true for all elements}. With nodes or jobs, a row '
+	'for each node of a step. sampled: whether the nodes of the step take samples.';
 
 create function api.job_top(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
@@ -243,6 +244,7 @@ begin
 	return v_answer;
 end $$;
 comment on function api.job_top(int, text, jsonb) is
-	'What running steps use now, by their latest samples, most CPUs first; their nodes take some for whoever looks '
-	'(internal.sample_poll). Request {jobs, nodes, user, limit}. Answer {steps: [{label, user, nodes, cpus, cpus_used, '
-	'rss_kb, ..., age_s}], total, now}; null: unknown. With jobs or nodes, one entry for each node of a step.';
+	'Present resource use of running steps, by their latest samples, most CPUs first. The request makes nodes without '
+	'samples take some (internal.sample_poll). Request {jobs, nodes, user, limit}. Answer {steps: [{label, user, nodes, '
+	'cpus, cpus_used, rss_kb, ..., age_s}], total, now}; null: unknown. With jobs or nodes, one entry for each node of a '
+	'step.';

@@ -1,4 +1,4 @@
--- Checks of a submission: that it can run, and that its owner may submit it. submit_limit.sql checks limits.
+-- Checks of a submission: whether its steps can ever run, and whether its owner may submit it. submit_limit.sql checks limits.
 
 create function internal.submit_nodes(p_nodes int) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -24,7 +24,7 @@ begin
 	return coalesce((select (s.lines ->> p_option)::int from unnest(p_steps) s where s.line = p_line limit 1), p_line);
 end $$;
 comment on function internal.submit_line(internal.planned_step[], int, text) is
-	'The line on which the step that begins on line p_line, or all of them, were given an option.';
+	'The line on which an option was given to the step that begins on line p_line, or to all steps.';
 
 create function internal.submit_check_reservation(p_user text, p_account text, p_partition text, p_script text,
 	p_steps internal.planned_step[], p_step internal.planned_step) returns void
@@ -58,7 +58,7 @@ begin
 	end if;
 end $$;
 comment on function internal.submit_check_reservation(text, text, text, text, internal.planned_step[], internal.planned_step) is
-	'Refuse a reservation that is none, is over, is closed to the owner, or has too few nodes of the partition.';
+	'Refuse a reservation that does not exist, is over, is closed to the owner, or has too few nodes of the partition.';
 
 create function internal.submit_check_image(p_user text, p_account text, p_partition text, p_script text,
 	p_steps internal.planned_step[], p_step internal.planned_step) returns void
@@ -90,8 +90,8 @@ begin
 	end if;
 end $$;
 comment on function internal.submit_check_image(text, text, text, text, internal.planned_step[], internal.planned_step) is
-	'Refuse an image that is none, is closed to the owner, has failed too often, '
-	'or that too few nodes of the partition may have.';
+	'Refuse an image that does not exist, is closed to the owner, has failed too often, or that too few nodes of the '
+	'partition may have.';
 
 create function internal.submit_check_prep(p_user text, p_account text, p_partition text, p_script text,
 	p_steps internal.planned_step[], p_step internal.planned_step) returns void
@@ -128,8 +128,8 @@ exception when check_violation then
 		'Write NAME or NAME:ARGS, with 200 printable characters at most that do not begin with a space or "-".');
 end $$;
 comment on function internal.submit_check_prep(text, text, text, text, internal.planned_step[], internal.planned_step) is
-	'Refuse a preparation that is none, is closed to the owner, has failed too often, '
-	'or that too few nodes of the partition can have.';
+	'Refuse a preparation that does not exist, is closed to the owner, has failed too often, or that too few nodes of the '
+	'partition can have.';
 
 create function internal.submit_distinct(p_steps internal.planned_step[]) returns internal.planned_step[]
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -152,7 +152,7 @@ begin
 		order by x.nr);
 end $$;
 comment on function internal.submit_distinct(internal.planned_step[]) is
-	'Of steps with the same request, the first: what holds for it holds for all of them.';
+	'The first step of those with the same request: the result of a check of it applies to all of them.';
 
 create function internal.submit_check_partition(p_user text, p_account text, p_groups jsonb, p_script text,
 	p_steps internal.planned_step[], p_step internal.planned_step, p_partition rota.partition) returns void
@@ -207,13 +207,12 @@ begin
 	end if;
 end $$;
 comment on function internal.submit_check_times(bigint, text, internal.planned_step[], internal.planned_step) is
-	'Refuse a time limit above p_limit (null: any is allowed), a deadline that cannot be met, and a sample period out of '
-	'range.';
+	'Refuse a time limit above p_limit (null: no limit), a deadline that cannot be met, and a sample period out of range.';
 
 create function internal.submit_check_size(p_partition rota.partition, p_script text, p_step internal.planned_step) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_cpus constant int := p_step.cpus_per_task * coalesce(p_step.ntasks_per_node, 1); -- on one node
+	v_cpus constant int := p_step.cpus_per_task * coalesce(p_step.ntasks_per_node, 1); -- CPUs on one node
 	v_all_cpus constant bigint := p_step.cpus_per_task::bigint * p_step.ntasks;
 	v_mem constant bigint := coalesce(p_step.mem_mb, p_step.mem_per_cpu_mb * p_step.cpus_per_task);
 	v_fit record;
@@ -223,8 +222,8 @@ begin
 			format('%s, partition "%s" allows %s', internal.submit_nodes(p_step.nodes_min), p_partition.partition,
 			p_partition.max_nodes), null);
 	end if;
-	-- What the partition has when nothing is in use or down. Mostly its largest nodes are enough for the step; otherwise all
-	-- are read.
+	-- Compare with all resources of the partition, in use, down or not. Its largest nodes are mostly enough for the step;
+	-- only otherwise are all nodes read.
 	select count(*) as nodes, sum(x.cpus) as cpus into v_fit
 	from (
 		select n.cpus from partition_node pn join node n on n.node_id = pn.node_id
@@ -293,7 +292,7 @@ begin
 	end if;
 end $$;
 comment on function internal.submit_check_licenses(text, internal.planned_step[], internal.planned_step) is
-	'Refuse more licences than there are.';
+	'Refuse more licences than exist.';
 
 create function internal.submit_check_nodes(p_partition text, p_script text, p_steps internal.planned_step[],
 	p_step internal.planned_step) returns void
@@ -330,7 +329,7 @@ begin
 	end if;
 end $$;
 comment on function internal.submit_check_nodes(text, text, internal.planned_step[], internal.planned_step) is
-	'Refuse nodes by name that the partition does not have, and excluded ones without which it has too few.';
+	'Refuse named nodes that the partition does not have, and excluded nodes without which the partition has too few.';
 
 create function internal.submit_check_resources(p_user text, p_account text, p_partition text, p_script text,
 	p_steps internal.planned_step[], p_step internal.planned_step) returns void
@@ -389,7 +388,7 @@ begin
 			perform internal.submit_check_times(v_limit, p_script, p_steps, v_step);
 		end if;
 		perform internal.submit_check_size(v_part, p_script, v_step);
-		-- Most steps request none of the rest.
+		-- Most steps do not need the checks below.
 		continue
 			when v_tops is null
 			and num_nonnulls(v_step.gres, v_step.licenses, v_step.nodelist, v_step.exclude, v_step.reservation,
@@ -411,7 +410,8 @@ begin
 	return v_default;
 end $$;
 comment on function internal.submit_check(text, text, text, jsonb, text, internal.planned_step[]) is
-	'Refuse what can never run or is not allowed. Answers the partition of steps that name none, where there are any.';
+	'Refuse steps that can never run or are not allowed. Returns the partition of steps that name none, if there are such '
+	'steps.';
 
 create function internal.submit_check_job(p_owner text, p_role text, p_account text, p_qos text, p_nice int, p_priority int,
 	p_script text, p_lines jsonb) returns void
@@ -446,5 +446,5 @@ begin
 	end if;
 end $$;
 comment on function internal.submit_check_job(text, text, text, text, int, int, text, jsonb) is
-	'Refuse an account, a quality of service or a priority that the owner may not have; p_role: the role of who asks; '
-	'p_lines: where they were given.';
+	'Refuse an account, a quality of service or a priority that the owner may not have. p_role: role of the caller; p_lines: '
+	'the lines of the script on which these were given.';

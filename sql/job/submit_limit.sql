@@ -1,4 +1,4 @@
--- Limits at a submission: of associations, partitions and qualities of service, of grants, and of live steps.
+-- Limits that a submission must meet: of associations, partitions and qualities of service, of grants, and of live steps.
 --
 -- Called by: submit_check.sql, job_submit.sql and job_requeue.sql. A step within its limits may still wait for them later
 -- (schedule/limit.sql).
@@ -16,7 +16,7 @@ begin
 			internal.limit_whose(p_bound, ' may be held at once')) end;
 end $$;
 comment on function internal.submit_over(internal.line_limit, numeric, text, text) is
-	'A limit that a submission exceeds by itself, as text: who needs how much.';
+	'Text about a limit that a submission exceeds even if nothing else runs: who needs how much, and the limit.';
 
 create function internal.submit_check_limits(p_association int, p_tops jsonb, p_partition rota.partition, p_script text,
 	p_steps internal.planned_step[], p_step internal.planned_step) returns void
@@ -28,7 +28,7 @@ declare
 	v_option text;
 	v_bound internal.line_limit;
 begin
-	-- A limit that the job would exceed even if nothing else were allocated.
+	-- Find a limit that the job would exceed even if nothing else were allocated.
 	select b.* into v_bound
 	from internal.limit_cover(array[(p_association, p_partition.partition)::internal.queue_line]) b
 	where b.measure not in ('running', 'submitted', 'time') and internal.limit_need(b.measure, v_size, 'infinity') > b.most
@@ -46,7 +46,7 @@ begin
 end $$;
 comment on function
 	internal.submit_check_limits(int, jsonb, rota.partition, text, internal.planned_step[], internal.planned_step) is
-	'Refuse a step that passes a limit all by itself; p_tops: of its line (internal.limit_tops).';
+	'Refuse a step that exceeds a limit by itself. p_tops: the highest amounts of its queue line (internal.limit_tops).';
 
 create function internal.submit_check_sets(p_user text, p_account text, p_qos text, p_script text,
 	p_steps internal.planned_step[]) returns void
@@ -107,7 +107,7 @@ begin
 	end if;
 end $$;
 comment on function internal.submit_check_grant(text, text, int) is
-	'Refuse an account of which a grant, or one of an account above, is used up or over and ends with "refuse".';
+	'Refuse an account if a grant of it, or of an account above, is used up or over and ends with "refuse".';
 
 create function internal.submit_within(p_associations int[], p_partitions text[], p_steps int) returns text
 language plpgsql set search_path = rota, pg_temp as $$
@@ -115,8 +115,8 @@ declare
 	v_one record;
 	v_live bigint;
 begin
-	-- One submission after the other, limit by limit, so that each sees the one before; one of many jobs has all limits for
-	-- itself.
+	-- Lock limit by limit, so that submissions run one after the other and each sees the one before. A request with many jobs
+	-- holds the lock of all limits.
 	perform pg_advisory_xact_lock_shared(hashtext('rota submitted'));
 	for v_one in
 		select distinct on (c.limit_id, c.whose) c as bound, l.account,
@@ -152,8 +152,8 @@ begin
 	return null;
 end $$;
 comment on function internal.submit_within(int[], text[], int) is
-	'The limit of submitted steps, as text, that so many more steps of these lines would exceed; null: none. Submissions '
-	'under one limit wait for each other.';
+	'The limit of submitted steps, as text, that p_steps more steps of these queue lines would exceed; null: none. '
+	'Submissions under one limit wait for each other.';
 
 create function internal.submit_fits(p_uid int, p_steps int) returns bigint
 language plpgsql set search_path = rota, pg_temp as $$
@@ -169,7 +169,7 @@ begin
 	select s.value::bigint as most, l.steps, coalesce(l.last_job, 0) as last_job, l.counted_at into v_load
 	from setting s left join submit_load l on l.uid = p_uid
 	where s.name = case p_uid when -1 then 'max_submitted_all' else 'max_submitted' end;
-	-- In the order of job ids, or all live jobs might be read for the newest few.
+	-- In the order of job ids; otherwise the planner might read all live jobs for the newest few.
 	if p_uid >= 0 then
 		select coalesce(sum(n.steps_left), 0), count(*), max(n.job_id) into v_newer, v_jobs, v_last
 		from (select j.steps_left, j.job_id from job j
@@ -201,5 +201,5 @@ begin
 	return case when v_newer + p_steps > v_load.most then v_load.most end;
 end $$;
 comment on function internal.submit_fits(int, int) is
-	'The limit of live steps of a user (-1: of all, asked first) that so many steps more would break; null: they fit. '
-	'Submissions of the same moment do not see each other.';
+	'The limit of live steps of a user (-1: of all users, checked first) that p_steps more steps would exceed; null: they '
+	'fit. Submissions of the same moment do not see each other.';

@@ -1,4 +1,4 @@
--- What the steps of a submission wait for, or are placed with: their edges to each other and to steps of earlier jobs.
+-- Edges of the steps of a submission: to each other and to steps of earlier jobs, for dependencies, common starts and nodes.
 --
 -- Called by: internal.submit (job_submit.sql).
 
@@ -8,7 +8,7 @@ language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_step int;
 begin
-	-- The script named the number before the job had it.
+	-- The script named the number before the new job had it.
 	if p_job = p_new then
 		raise exception 'there is no job %', p_job using errcode = 'RT404';
 	end if;
@@ -32,8 +32,8 @@ exception when sqlstate 'RT404' or sqlstate 'RT403' then
 	perform internal.submit_refuse(p_script, p_line, translate(p_kind, '_', '-'), sqlerrm, null);
 end $$;
 comment on function internal.edge_peer(int, text, text, int, bigint, text, text, bigint, text) is
-	'The step of another job that an edge of the new job p_new names; -1: the whole job, of which "corr" and kinds about '
-	'nodes mean the one step.';
+	'The step of another job that an edge of the new job p_new names; -1: the whole job. For "corr" and for kinds about '
+	'nodes, a whole job means its only step.';
 
 create function internal.submit_edges(p_uid int, p_user text, p_script text, p_job bigint, p_steps internal.planned_step[],
 	p_edges jsonb) returns rota.step_edge[]
@@ -66,7 +66,7 @@ begin
 	) x);
 end $$;
 comment on function internal.submit_edges(int, text, text, bigint, internal.planned_step[], jsonb) is
-	'What the steps of a new job wait for, as rows.';
+	'The edges of the steps of a new job, as rows of rota.step_edge.';
 
 create function internal.submit_waits(p_steps internal.planned_step[], p_edges rota.step_edge[]) returns jsonb
 language plpgsql set search_path = rota, pg_temp set enable_hashjoin = on set plan_cache_mode = force_custom_plan as $$
@@ -83,7 +83,7 @@ begin
 		) n on n.step_id = s.step_id);
 end $$;
 comment on function internal.submit_waits(internal.planned_step[], rota.step_edge[]) is
-	'For how many of its edges each step of a new job waits: {step_id: number}; who waits for none is not in it.';
+	'Number of its edges for which each step of a new job waits: {step_id: number}; a step that waits for none is left out.';
 
 create function internal.submit_singleton(p_uid int, p_name text, p_edges jsonb) returns jsonb
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -103,20 +103,20 @@ begin
 		) x);
 end $$;
 comment on function internal.submit_singleton(int, text, jsonb) is
-	'The edges of a new job, those of a singleton to all live jobs of its owner that have its name.';
+	'The edges of a new job, with those of a singleton to all live jobs of its owner that have the same name.';
 
 create function internal.submit_peers_lock(p_edges jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	-- Edges to other jobs are resolved against history at once; those within this job wait. The share lock keeps a peer
-	-- from ending between this look-up and the commit, when its transaction could not see the edge.
+	-- Edges to other jobs are resolved against history at once; edges within this job wait. The share lock keeps a peer from
+	-- ending between this look-up and the commit, since the peer's transaction could not see the edge.
 	perform 1 from job j
 	where j.job_id in (select e.peer_job from jsonb_to_recordset(p_edges) as e (peer_job bigint))
 	order by j.job_id
 	for share;
 end $$;
 comment on function internal.submit_peers_lock(jsonb) is
-	'Keep the jobs that edges of a new job name from ending until it is stored.';
+	'Lock the jobs that edges of a new job name, so that they do not end until the new job is stored.';
 
 create function internal.submit_bonds(p_job bigint, p_script text, p_edges rota.step_edge[], p_try bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -137,7 +137,7 @@ begin
 	end if;
 end $$;
 comment on function internal.submit_bonds(bigint, text, rota.step_edge[], bigint) is
-	'Write the edges of a new job and resolve those whose peers have ended; p_try: not null where the job is only tried.';
+	'Write the edges of a new job and resolve those whose peers have ended; p_try: not null if the job is only tried.';
 
 create function internal.submit_check_peers(p_job bigint, p_script text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -170,10 +170,11 @@ begin
 		perform internal.submit_refuse(p_script, v_bad.line, v_bad.option, v_bad.message, null);
 	end if;
 end $$;
-comment on function internal.submit_check_peers(bigint, text) is 'Refuse peers that only the stored rows show to be impossible.';
+comment on function internal.submit_check_peers(bigint, text) is
+	'Refuse peer constraints that cannot be met, as only the stored rows show.';
 
--- The leader keeps what it has read of a step until its row changes. The share lock of the peer's job keeps all others from this
--- row.
+-- The leader caches what it has read of a step until its row changes. The share lock of the peer's job keeps all other sessions
+-- from this row.
 create function internal.submit_bind(p_edges rota.step_edge[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
@@ -189,7 +190,7 @@ begin
 	update step s set held = s.held from peer p where s.job_id = p.job_id and s.step_id = p.step_id;
 end $$;
 comment on function internal.submit_bind(rota.step_edge[]) is
-	'Have the leader read those steps of other jobs anew that a new job binds to its own by --same-nodes or --other-nodes: '
+	'Have the leader read again those steps of other jobs that a new job binds to its own by --same-nodes or --other-nodes: '
 	'they may run again.';
 
 create function internal.submit_resolve(p_job bigint) returns void
@@ -221,4 +222,4 @@ begin
 		null)::internal.move_made]) m));
 end $$;
 comment on function internal.submit_resolve(bigint) is
-	'Settle the edges of a new job, or of one that runs again, by what their peers have done already.';
+	'Resolve the edges of a new job, or of one that runs again, by the states of their peers.';

@@ -1,7 +1,7 @@
--- A job in one line, for lists: its state, derived from its steps, and the facts that go with it.
+-- One line for each job, for lists: its state, derived from its steps, and related facts.
 
--- An array offers itself to the scheduler as long as it has elements that are no rows and may be (see internal.waiting); then its
--- rows do.
+-- The head of an array stands for its elements in the queue while it has elements without rows that may start (see
+-- internal.waiting); after that, its elements with rows do.
 create function internal.array_row(p_array rota.step_array) returns int
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
@@ -14,7 +14,7 @@ begin
 		limit 1);
 end $$;
 comment on function internal.array_row(rota.step_array) is
-	'Of the elements of an array that are rows and wait, the one that is nearest to its start; null: none.';
+	'Of the elements of an array that have rows and wait, the one that is nearest to its start; null: none.';
 
 create function internal.array_waits(p_job bigint, p_step int) returns text
 -- Lists are read with custom plans, which are made for each statement (internal.plan_for). In this function, that would be one
@@ -29,14 +29,15 @@ begin
 	if not found then
 		return null;
 	end if;
-	v_row := internal.array_row(v_array); -- once, and not for each row that is read to find it
+	v_row := internal.array_row(v_array); -- computed once, not for each row that is read to find it
 	return coalesce((select f.waits from internal.step_facts f where f.job_id = p_job and f.step_id = v_row),
 		case when v_array.by_corr then 'dependency' when v_array.staged then 'staging_in' end);
 end $$;
 comment on function internal.array_waits(bigint, int) is
-	'What an array waits for that does not offer itself: what its elements do; null: it does.';
+	'The reason why an array waits whose head is not in the queue: that of its elements with rows; null: its head is in the '
+	'queue.';
 
--- Views instead of functions, because lists of thousands of jobs are made of them and a view becomes part of the plan.
+-- These are views, not functions: lists of thousands of jobs are made from them, and a view becomes part of the plan.
 create view internal.step_facts as
 select s.*, r.job_id as request_job_id, r.partition, r.ntasks::bigint * r.cpus_per_task as cpus, pl.expected_at,
 	coalesce(r.time_limit_s, p.default_time_s, p.max_time_s, 0) as time_limit_s,
@@ -66,8 +67,9 @@ join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 left join rota.partition p on p.partition = r.partition
 left join rota.plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id;
 comment on view internal.step_facts is
-	'Steps, heads of arrays and elements, with what they ask for; request_job_id is job_id, for reading both tables from '
-	'one job to another; waits: in a word, what a pending one waits for; "scheduler": not looked at yet.';
+	'Steps, heads of arrays and elements with their requests, one row each. request_job_id is job_id, so that both tables '
+	'can be read from one job to another. waits: one word for what a pending step waits for; "scheduler": the scheduler has '
+	'not considered the step yet.';
 
 create view internal.step_now as
 select s.job_id, s.step_id, st.state, st.severity, st.stage, s.association_id, s.queue, s.partition, s.cpus, s.expected_at,
@@ -89,8 +91,8 @@ left join rota.step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 -- The head of an array has the state of its waiting elements while none runs.
 join rota.step_state st on st.state = case when a.running = 0 and s.state = 'running' then 'pending' else s.state end;
 comment on view internal.step_now is
-	'Steps, heads of arrays and elements: state as it is shown, and, in a word, why one is not running or how it ended; '
-	'null: nothing to say.';
+	'Steps, heads of arrays and elements, one row each: the state that users see and, as one word, why a step is not running '
+	'or how it ended; null: nothing to say.';
 
 create function internal.job_state(p_job rota.job) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -107,9 +109,9 @@ begin
 		limit 1);
 end $$;
 comment on function internal.job_state(rota.job) is
-	'The state of a job that is not over, as internal.job_rows has it: the worst of its steps.';
+	'The state of a live job, as in internal.job_rows: the worst state of its steps.';
 
--- For internal.job_rows alone. The planner inlines it, as its names are bound when it is made.
+-- For internal.job_rows alone. The planner inlines this function, since its names are bound when it is created.
 create function internal.job_steps(p_jobs bigint[])
 returns table (job_id bigint, partitions text[], cpus bigint, unlimited boolean, time_limit_s bigint, state text, reason text,
 	done bigint, running bigint, failed bigint, expected_at timestamptz)
@@ -128,7 +130,7 @@ begin atomic
 				else n.reason end as reason
 		from unnest(p_jobs) as v (job_id)
 		join rota.job j on j.job_id = v.job_id
-		-- Step by step of the script, whatever the number of elements.
+		-- Read step by step of the script, so that the number of elements does not matter.
 		cross join lateral (select q.step_id from rota.step_request q where q.job_id = j.job_id offset 0) q -- by key
 		cross join lateral (select * from internal.step_now n
 			where n.job_id = j.job_id and n.step_id = q.step_id offset 0) n -- by key
@@ -174,7 +176,7 @@ begin
 		coalesce(case when j.ended_at is null then s.reason when j.staging then internal.staging_out_reason(j.job_id) end,
 			case when j.state <> 'completed' then j.cause end),
 		j.submit_at, j.started_at, j.ended_at, case when j.ended_at is null then s.expected_at end,
-		-- A step that runs, or ran, may have a shorter time limit than it requested (--time-min).
+		-- The time limit of a step that runs, or ran, may be shorter than the one that it requested (--time-min).
 		case when j.steps_total = 1 and l.time_limit_s is not null then l.time_limit_s when s.unlimited then 0
 			else s.time_limit_s end,
 		-- If all steps of a job wait, also after a requeue, it has no run time.
@@ -203,7 +205,7 @@ begin
 		join node n on n.node_id = al.node_id
 	) l on true;
 end $$;
-comment on function internal.job_rows(bigint[]) is 'Jobs in one line each, as columns; in no order.';
+comment on function internal.job_rows(bigint[]) is 'Jobs in one row each, as columns; in no order.';
 
 create function internal.job_summary(p_jobs bigint[])
 returns table (job_id bigint, state text, partitions text[], facts jsonb)
@@ -222,4 +224,4 @@ begin
 	from internal.job_rows(p_jobs) r;
 end $$;
 comment on function internal.job_summary(bigint[]) is
-	'Jobs in one line each, with the facts that api.job_queue answers; in no order.';
+	'Jobs in one row each, with the members that api.job_queue answers; in no order.';

@@ -1,5 +1,5 @@
--- Where the owner of a running step reaches its step manager from another machine.
--- jobmgrd signs a token for what is answered here.
+-- Addresses at which the owner of a running step reaches its step manager from another machine. jobmgrd signs a token for such an
+-- answer.
 --
 -- Called by: jobmgrd (jobmgr/gate/gate_token.c).
 -- Invariants:
@@ -9,7 +9,7 @@
 create function internal.listen_order(p_job bigint, p_step int, p_attempt int, p_node int) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	-- The order may have reached the node before its keeper, which then has not seen it.
+	-- Send the order again after this time: it may have reached the node before the keeper of the attempt could see it.
 	c_again constant interval := '3 seconds';
 begin
 	insert into step_listener as l (job_id, step_id, attempt, asked_at) values (p_job, p_step, p_attempt, now())
@@ -29,8 +29,8 @@ begin
 		limit 1000 for update skip locked);
 end $$;
 comment on function internal.listen_order(bigint, int, int, int) is
-	'Have the step manager of an attempt listen for clients on other machines, by an order to its first node. At most one order '
-	'every 3 seconds is sent.';
+	'Have the step manager of an attempt listen for clients on other machines, by an order `listen` to the attempt''s first '
+	'node. At most one order every 3 seconds is sent.';
 
 create function api.step_token(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -66,6 +66,7 @@ begin
 			else jsonb_build_object('port', v_listener.port, 'fingerprint', v_listener.fingerprint) end;
 end $$;
 comment on function api.step_token(int, text, jsonb) is
-	'Where the step manager of a running attempt listens, for the owner of the job. Request {job_id, step_id, attempt}. Answer '
-	'{job_id, step_id, attempt, node, host, ready, port, fingerprint}; while ready is false, the last two are missing: the node '
-	'has been ordered to listen, so ask again. jobmgrd adds the member token. Errors: RT403, RT404.';
+	'The address at which the step manager of a running attempt listens, for the owner of the job. Request {job_id, step_id, '
+	'attempt}. Answer {job_id, step_id, attempt, node, host, ready, port, fingerprint}. While ready is false, port and '
+	'fingerprint are missing: the step manager has been ordered to listen, so ask again. jobmgrd adds the member token. '
+	'Errors: RT403, RT404.';

@@ -1,13 +1,13 @@
--- Waiting for jobs. The API calls this at every notification for every waiting request, so it reads few rows: of a live job of
--- several steps it only says whether anything has started.
+-- Waiting for jobs. jobmgrd calls this at every notification for every waiting request, so it reads few rows: of a live job of
+-- several steps it returns only whether any step has started.
 create function api.job_wait(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
 declare
 	v_plain boolean;
 	v_answer jsonb;
 begin
-	-- Mostly the request names whole jobs of the caller by number, for which these rows are enough. Anything else is for
-	-- internal.job_target to check.
+	-- Most requests name whole jobs of the caller by number, for which these rows are enough. Other requests are checked by
+	-- internal.job_target.
 	if jsonb_typeof(p_request -> 'jobs') = 'array' and jsonb_array_length(p_request -> 'jobs') between 1 and 1000 then
 		select count(*) = count(*) filter (where j.uid = p_uid),
 			jsonb_build_object('done', bool_and(j.ended_at is not null), 'jobs', jsonb_agg(jsonb_build_object(
@@ -48,7 +48,7 @@ begin
 		from target t
 		join job j on j.job_id = t.job_id
 		left join step s on s.job_id = t.job_id and s.step_id = t.step_id
-		-- An element that is no row shares its array's fate.
+		-- An element without a row has the state of its array.
 		left join step h on h.job_id = t.job_id and h.step_id = t.step_id - 1 - t.pos
 		left join step_array a on a.job_id = h.job_id and a.step_id = h.step_id
 	)
@@ -61,4 +61,4 @@ begin
 end $$;
 comment on function api.job_wait(int, text, jsonb) is
 	'Whether jobs or steps have ended, and how. Request {jobs}. Answer {done, jobs: [{job_id, state, exit_code, signal, '
-	'cause}]}, with step_id and label where a step was named.';
+	'cause}]}; for a named step also step_id and label.';

@@ -1,10 +1,10 @@
--- Why a step waits, computed from facts: one condition for each thing that is not met (X4). In plpgsql, which keeps its plans, as
--- a job may have many steps.
+-- Why a step waits, computed from facts: one condition for each unmet requirement (X4). In plpgsql, which caches its plans, as a
+-- job may have many steps.
 create function internal.why_row(p_kind text, p_message text, p_blocker text, p_expected_at timestamptz) returns jsonb
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select jsonb_build_object('kind', p_kind, 'message', p_message, 'blocker', p_blocker, 'expected_at', p_expected_at);
 $$;
-comment on function internal.why_row(text, text, text, timestamptz) is 'One condition of an answer to "why".';
+comment on function internal.why_row(text, text, text, timestamptz) is 'One condition of an answer to "why", as JSON.';
 
 create function internal.why_peers(p_job bigint, p_step int) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -54,7 +54,7 @@ begin
 		and (o.held <> '' or o.deps_waiting > 0 or o.begin_at > now())
 	where r.job_id = p_job and r.step_id = p_step;
 end $$;
-comment on function internal.why_peers(bigint, int) is 'The unmet peer constraints of a step.';
+comment on function internal.why_peers(bigint, int) is 'The unmet peer constraints of a step, as conditions of "why".';
 
 create function internal.why_limits(p_job bigint, p_request int) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -106,7 +106,8 @@ begin
 	left join license l on l.license = x.key
 	where r.job_id = p_job and r.step_id = p_request and coalesce(l.total - l.used, 0) < x.value::int;
 end $$;
-comment on function internal.why_limits(bigint, int) is 'The limits and licences that keep a step from starting.';
+comment on function internal.why_limits(bigint, int) is
+	'The limits and licences that keep a step from starting, as conditions of "why".';
 
 create function internal.why_grant(p_job bigint, p_step int) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -120,7 +121,8 @@ begin
 	join account_grant g on g.grant_id = -b.limit_id
 	where s.job_id = p_job and s.step_id = p_step and b.measure = 'grant' and b.held >= b.most;
 end $$;
-comment on function internal.why_grant(bigint, int) is 'The grants that are used up or over and give a step a low priority.';
+comment on function internal.why_grant(bigint, int) is
+	'The grants that are used up or over and give a step a low priority, as conditions of "why".';
 
 create function internal.why_nodes(p_job bigint, p_request int) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -136,12 +138,12 @@ begin
 	group by n.state, n.reason;
 end $$;
 comment on function internal.why_nodes(bigint, int) is
-	'The nodes that a step could run on and that are not in use, with their reasons.';
+	'The nodes on which a step could run and that cannot be used, with their reasons, as conditions of "why".';
 
 create function internal.why_plan(p_job bigint, p_request int, p_plan rota.plan) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	-- Licences and limits are answered by internal.why_limits, with figures.
+	-- internal.why_limits reports licences and limits, with figures.
 	if p_plan.reason is not null and not (p_plan.reason in ('limit', 'array_limit', 'license')
 		and exists (select from internal.why_limits(p_job, p_request))) then
 		return next internal.why_row(case
@@ -160,7 +162,7 @@ begin
 	end if;
 end $$;
 comment on function internal.why_plan(bigint, int, rota.plan) is
-	'Why a step that may start has not started, as the scheduler sees it. p_plan: its row, or null.';
+	'Why a step that may start has not started, by the scheduler''s plan. p_plan: its row in rota.plan, or null.';
 
 create function internal.why_begin(p_begin timestamptz, p_asked timestamptz, p_attempt int, p_retries int, p_retry int)
 	returns jsonb
@@ -173,7 +175,8 @@ language sql stable set search_path = rota, pg_temp as $$
 		end), null, p_begin);
 $$;
 comment on function internal.why_begin(timestamptz, timestamptz, int, int, int) is
-	'Why a step waits for p_begin: the time that its owner asked for (p_asked), or the delay before another attempt.';
+	'Why a step waits for the time p_begin: its owner asked for that time (p_asked), or it is the delay before another '
+	'attempt.';
 
 create function internal.why_step(p_job bigint, p_step int) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -229,7 +232,7 @@ begin
 	-- An array without an element that may get a row waits for the same as its first element with a row.
 	select w.* from one o cross join lateral internal.why_step(o.job_id, o.row_id) w where o.row_id is not null;
 end $$;
-comment on function internal.why_step(bigint, int) is 'All that keeps a waiting step from starting.';
+comment on function internal.why_step(bigint, int) is 'All conditions that keep a waiting step from starting.';
 
 create function internal.why_preempt(p_step rota.step, p_state text) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -263,7 +266,8 @@ begin
 	end if;
 end $$;
 comment on function internal.why_preempt(rota.step, text) is
-	'For which step a step is being ended or suspended, or what is kept for a step that has preempted others.';
+	'The step for which p_step is being ended or suspended, or the resources that are kept for p_step because it has '
+	'preempted others.';
 
 create function internal.why_running(p_step rota.step, p_array rota.step_array, p_state text, p_lost text) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -283,8 +287,8 @@ begin
 		case when p_step.end_wanted is not null then 'is being ended (' || p_step.end_wanted || ')' end), null, null);
 end $$;
 comment on function internal.why_running(rota.step, rota.step_array, text, text) is
-	'Since when and where a step runs, as an answer to "why". p_array: the array that it is; p_lost: what lost nodes mean '
-	'for it, as text.';
+	'Since when and on which nodes a step runs, as a condition of "why". p_array: its array, if it is one; p_lost: the '
+	'effect of lost nodes on the step, as text.';
 
 create function internal.why_ended(p_step rota.step, p_own boolean) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
@@ -299,7 +303,7 @@ language sql stable set search_path = rota, pg_temp as $$
 			order by r.transfer, r.place limit 1) end), null, null);
 $$;
 comment on function internal.why_ended(rota.step, boolean) is
-	'How a step ended, as an answer to "why". The message, which may name files, only for its owner and operators (p_own).';
+	'How a step ended, as a condition of "why". Only its owner and operators (p_own) get the message, which may name files.';
 
 create function internal.why_veil(p_uid int, p_conditions jsonb) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
@@ -317,7 +321,7 @@ language sql stable set search_path = rota, pg_temp as $$
 	left join job o on o.job_id = substring(c.value ->> 'blocker' from '^[0-9]{1,18}')::bigint;
 $$;
 comment on function internal.why_veil(int, jsonb) is
-	'Conditions without the names of jobs of others in the way, for whom these are hidden.';
+	'Conditions without the names of jobs of other users, if the caller may not see these jobs.';
 
 create function api.job_why(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
@@ -325,7 +329,7 @@ begin
 	return (
 	with target as (
 		select t.job_id, t.step_id, t.pos, t.index, t.whole_job, s.ended_at,
-			-- An element that is no row yet waits for what its array waits for.
+			-- An element without a row waits for what its array waits for.
 			case when s.step_id is null then t.step_id - 1 - t.pos else t.step_id end as row_id
 		from internal.job_target(p_uid, p_user, p_request, false) t
 		left join step s on s.job_id = t.job_id and s.step_id = t.step_id
@@ -371,5 +375,5 @@ begin
 	from reported t);
 end $$;
 comment on function api.job_why(int, text, jsonb) is
-	'Why steps wait: one condition for each thing that is not met; of steps that run or have ended, how. Request {jobs}. '
-	'Answer {steps: [{label, state, conditions: [{kind, message, blocker, expected_at}], expected_at}]}.';
+	'Why steps wait: one condition for each unmet requirement; for steps that run or have ended, how. Request {jobs}. Answer '
+	'{steps: [{label, state, conditions: [{kind, message, blocker, expected_at}], expected_at}]}.';
