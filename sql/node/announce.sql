@@ -1,4 +1,4 @@
--- Changes of nodes, for the attempts that have them.
+-- Orders `node`, which report changes of nodes to the attempts that have these nodes.
 --
 -- Called by: whatever changes the state of nodes, their notices, reservations or time limits; internal.attempt_lost; reports of
 -- the end of tasks, and calls of step managers.
@@ -19,12 +19,12 @@ begin
 		where x.kind in ('failing', 'drain') or x.kind = 'maintenance' and x.starts_at < p_ends_at
 		order by x.starts_at nulls first
 		limit 1) w on true
-	-- A node without a lease may be back before it is lost.
+	-- Do not report a node without a lease: it may be back before it is lost.
 	where n.node_id = p_node and n.state in ('up', 'drain', 'invalid');
 end $$;
 comment on function internal.node_outlook(int, timestamptz) is
-	'The state of a node for an attempt that may use it until p_ends_at: up, drained, or leaving, which an outage that is '
-	'expected before then or a failing node makes it; no row: nothing is to be said yet.';
+	'The state of a node for an attempt that may use it until p_ends_at: up, drained, or leaving (an outage is expected '
+	'before then, or the node is failing); no row: nothing to report yet.';
 
 create function internal.attempt_listeners(p_job bigint, p_step int, p_attempt int) returns int[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -41,7 +41,8 @@ begin
 		order by a.node_index);
 end $$;
 comment on function internal.attempt_listeners(bigint, int, int) is
-	'The nodes of a live attempt that get its orders `node`: the first, where its step manager runs, and with --notify all.';
+	'The nodes of a live attempt to which its orders `node` are sent: the first node, where its step manager runs, and with '
+	'--notify all nodes.';
 
 create function internal.node_announce(p_nodes int[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -61,12 +62,13 @@ begin
 		where l.node_ids <> '{}'));
 end $$;
 comment on function internal.node_announce(int[]) is
-	'Send the live attempts on these nodes the state of the nodes, by orders `node`. Call it after each change.';
+	'Send the live attempts on these nodes the state of the nodes, by orders `node`. Call this after each change of the '
+	'nodes.';
 
 create function internal.node_leave(p_attempts internal.attempt_key[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	-- Without sub-steps on several nodes, the table is empty.
+	-- If no attempt has sub-steps on several nodes, the table is empty.
 	if not exists (select from step_agents) then
 		return;
 	end if;
@@ -87,9 +89,9 @@ begin
 		having count(*) > 0));
 end $$;
 comment on function internal.node_leave(internal.attempt_key[]) is
-	'Send the first nodes of these attempts, if their step managers have called agents, which of their other nodes have left '
-	'because the tasks there have ended (--run=tasks), or because they were given back. '
-	'A step manager drops what it knows already.';
+	'Report to the first nodes of these attempts, if their step managers have called agents, which of the other nodes have '
+	'left: because their tasks have ended (--run=tasks), or because they were given back. A step manager ignores repeated '
+	'reports.';
 
 create function internal.agents_note(p_attempts internal.attempt_key[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -109,4 +111,4 @@ begin
 		limit 1000 for update skip locked);
 end $$;
 comment on function internal.agents_note(internal.attempt_key[]) is
-	'Note that the step managers of these running attempts have called agents. Deletes rows of attempts that have ended.';
+	'Record that the step managers of these running attempts have called agents. Deletes rows of attempts that have ended.';

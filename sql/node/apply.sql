@@ -44,7 +44,7 @@ begin
 			v_reported from internal.report_ready(p_ready, p_boot_at) r;
 	end if;
 	v_seen := internal.report_read(v_reported);
-	-- Find out what the reports contain, so that only that is processed.
+	-- Find out which kinds of records the reports contain, so that only these are processed.
 	select coalesce(sum(v.new_count), 0), bool_or(v.unexpected), bool_or(v.tasked and v.new_count > 0),
 		bool_or(v.hooked and v.new_count > 0), bool_or(v.paused and v.new_count > 0),
 		bool_or(not v.brief and v.new_count > 0), bool_or(v.drain is not null and v.new_count > 0),
@@ -91,22 +91,22 @@ begin
 	return v_new_count + v_ready;
 end $$;
 comment on function internal.report_apply(internal.report_content[], jsonb, timestamptz, bigint[]) is
-	'Apply reports: their records, the attempts that became ready as in internal.report_ready (null: none), orders that '
-	'were fetched. The caller has locked the jobs. Answers the number of new records.';
+	'Apply reports: their records, the attempts that became ready as in internal.report_ready (null: none), and orders that '
+	'were fetched (p_done). The caller has locked the jobs. Returns the number of new records.';
 
 create function internal.report_take(p_own bigint, p_jobs bigint[], out reported internal.report_content[], out done bigint[])
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	-- Only recently deferred reports: this is read with each report, however many dead rows a long transaction keeps.
+	-- Read only recently deferred reports: this query runs with each report, and a long transaction may keep many dead rows.
 	v_from constant bigint := least(p_own, (select s.last_value - 63 from report_deferred_deferred_id_seq s));
 begin
-	-- Most nodes have no deferred report, and a lookup takes less time than starting a deletion.
+	-- Most nodes have no deferred report, and a look-up takes less time than to start a deletion.
 	if not exists (select from report_deferred l where l.deferred_id >= v_from) then
 		reported := '{}';
 		done := '{}';
 		return;
 	end if;
-	-- And soon: a report that cannot be applied makes every report fail that is applied with it.
+	-- Only soon after they were deferred: a report that cannot be applied makes every report fail that is applied with it.
 	with taken as (
 		delete from report_deferred l
 		where l.deferred_id >= v_from and l.job_ids <@ p_jobs
@@ -121,8 +121,8 @@ begin
 	from taken t;
 end $$;
 comment on function internal.report_take(bigint, bigint[]) is
-	'Take the deferred reports about no other than these jobs, which the caller has locked, and with them its own (null: it '
-	'has none).';
+	'Take the deferred reports that are about these jobs only, which the caller has locked, and with them the caller''s own '
+	'deferred report p_own (null: none).';
 
 create function api.node_report(p_report jsonb, p_coalesced jsonb, p_alone boolean, out new_count int, out deferred_as bigint,
 	out server_us bigint)
@@ -143,7 +143,7 @@ begin
 		|| array(select o.node_id from node_order o where o.order_id = any (v_orders))
 		|| array(select n::int from jsonb_array_elements(p_report -> 'ready') r
 			cross join lateral jsonb_array_elements_text(r -> 'nodes') n));
-	-- Nodes that are only ready report one by one: those of a wide step are many, and their reports short.
+	-- Reports with ready attempts only are applied one by one: a wide step has many nodes, and their reports are short.
 	if p_alone or p_report ? 'ready' or p_report ? 'registered' then
 		perform internal.job_lock(v_jobs);
 	elsif not internal.job_lock_now(v_jobs) then
@@ -166,17 +166,17 @@ begin
 	server_us := internal.clock_us();
 end $$;
 comment on function api.node_report(jsonb, jsonb, boolean) is
-	'Records of a node''s journal and orders it has fetched: {"boot_us", "records": [{node, job, step, attempt, kind, at_us, '
-	'...}], "ready": [{job, step, attempt, at_us, nodes}], "orders_done": [id]}. boot_us: the time of the database '
-	'(microseconds since 1970) at which the clock of the node was 0, as the node estimates it; at_us and its likes: that '
-	'clock, in microseconds. ready, which may be absent: keeper and ready of an attempt on so many nodes. registered {us, '
-	'server_us}, where records may be older than the registration of the nodes: when that was, by both clocks. p_coalesced '
-	'[{kind: "life", node, job, step, attempt, keeper_us, ready, run_us, session, task, done_us, exit, ..., end_us, ...}]: '
-	'all records of an attempt on a node up to its end as one: their clocks by kind, their members, and the record of its '
-	'one task. Idempotent. Answers the number of new records; or, where another session has locked the jobs and not '
-	'p_alone, the number that the report was deferred as: nothing of it counts until api.node_apply has answered for that '
-	'number. server_us: the time of the database at the end of the call, in microseconds since 1970. 28000: the session does '
-	'not speak for every node that the report or its orders name.';
+	'Store records of a node''s journal, and orders that the node has fetched: {"boot_us", "records": [{node, job, step, '
+	'attempt, kind, at_us, ...}], "ready": [{job, step, attempt, at_us, nodes}], "orders_done": [id]}. boot_us: the time of '
+	'the database (microseconds since 1970) at which the clock of the node was 0, as the node estimates it; at_us and other '
+	'members with _us: times of that clock, in microseconds. ready (optional): the records keeper and ready of an attempt on '
+	'several nodes. registered {us, server_us} (if records may be older than the registration of the nodes): the time of '
+	'registration, by both clocks. p_coalesced [{kind: "life", node, job, step, attempt, keeper_us, ready, run_us, session, '
+	'task, done_us, exit, ..., end_us, ...}]: all records of an attempt on a node up to its end as one: their times by kind, '
+	'their members, and the record of its only task. Idempotent. Returns the number of new records; or, if another session '
+	'has locked the jobs and not p_alone, the number under which the report was deferred: it has no effect until '
+	'api.node_apply has returned for that number. server_us: the time of the database at the end of the call, in '
+	'microseconds since 1970. 28000: the session does not speak for every node that the report or its orders name.';
 
 create function api.node_apply(p_left bigint, out new_count int, out deferred_as bigint, out server_us bigint)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -191,7 +191,7 @@ begin
 		return;
 	end if;
 	perform internal.job_lock(v_jobs);
-	-- Either the session with the lock has taken it, or none has.
+	-- Either the session with the lock has taken the deferred report, or no session has.
 	if exists (select from report_deferred l where l.deferred_id = p_left) then
 		select * into v_all from internal.report_take(p_left, v_jobs);
 		new_count := internal.report_apply(v_all.reported, null, null, v_all.done);
@@ -200,5 +200,5 @@ begin
 end $$;
 comment on function api.node_apply(bigint) is
 	'Wait until a deferred report is applied: by the session that had locked its jobs, or else by this call, together with '
-	'all that were deferred about them. Answers as api.node_report does. 28000: the session does not speak for the node that '
-	'deferred it.';
+	'all other reports that were deferred about these jobs. Answers as api.node_report does. 28000: the session does not '
+	'speak for the node that deferred the report.';

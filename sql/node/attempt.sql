@@ -1,4 +1,4 @@
--- The end of attempts: when nothing of an attempt is left on any node, its outcome becomes the next event of its step.
+-- The end of attempts: when no node holds anything for an attempt any more, its outcome becomes the next event of its step.
 
 create function internal.attempt_close(p_facts internal.attempt_fact[], p_actor text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -38,14 +38,14 @@ begin
 				from allocation a
 				where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt) h
 		) held
-		-- On one node the times are in order. The clocks of several may disagree.
+		-- On one node the times are in order. The clocks of several nodes may disagree.
 		cross join lateral (
 			select case when x.started_at is not null then greatest(x.started_at, t.ordered_at) end as started_at,
 				case when x.done_at is not null then greatest(x.done_at, x.started_at, t.ordered_at) end as done_at,
 				case when held.over then greatest(held.at, x.done_at, x.started_at, t.ordered_at) end as at
 		) y
 	), judged as (
-		-- What the attempt means for its step: a retry or a requeue that is left comes before the end of the step.
+		-- Find the effect of the outcome on the step: a retry or a requeue that is left comes before the end of the step.
 		select k.*, x.result,
 			-- A node reports "skip" with cause up_to_date for a step whose outputs are up to date. It is an end like
 			-- "complete".
@@ -128,12 +128,11 @@ begin
 	notify rota_event;
 end $$;
 comment on function internal.attempt_close(internal.attempt_fact[], text) is
-	'Record what has become known of attempts, and end those that hold nothing any more; their steps end or are queued '
-	'again.';
+	'Record new facts about attempts, and end those that hold no resources any more; their steps end or are queued again.';
 
--- What runs again: later, and held where a prolog failed or it was run again too often. What had no turn on its node has not run
--- at all. What has saved itself has done a part of its work, so it is not counted,
--- unless its node failed: it may be what makes nodes fail.
+-- Steps that run again: later, and on hold if a prolog failed or the step ran again too often. An attempt that never got CPUs on
+-- its node has not run at all and is not counted. An attempt that has saved itself has done a part of its work, so it is not
+-- counted, unless its node failed: the step may be what makes nodes fail.
 create function internal.attempt_again(p_closed internal.attempt_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
@@ -143,7 +142,7 @@ begin
 		where c.event in ('requeue', 'prolog_fail') and c.array_index is not null group by c.job_id, c.request_id) e
 	where a.job_id = e.job_id and a.step_id = e.request_id;
 	update step s
-	-- To make room is no fault of the step: it counts nowhere, and the step may start at once.
+	-- An end to make room for others is no failure of the step: it counts nowhere, and the step may start at once.
 	set retries = s.retries + (c.outcome in ('fail', 'oom') and c.saved is null)::int,
 		requeues = s.requeues + (not m.made_room
 			and (c.outcome not in ('fail', 'oom') and c.saved is null or c.saved is false))::int,
@@ -164,23 +163,23 @@ begin
 				else 'run again too often' end
 			else s.held_reason end
 	from unnest(p_closed) c
-	-- The end of an eternal step at its time limit makes room, too: whatever else waits comes first.
+	-- The end of an eternal step at its time limit makes room for others, too: all other waiting steps come first.
 	cross join lateral (select coalesce(c.cause in ('preempted', 'evacuated'), false) or (c.outcome = 'timeout' and exists (
 		select from step_request r where r.job_id = c.job_id and r.step_id = c.request_id and r.eternal)) as made_room) m
 	where c.event in ('requeue', 'prolog_fail') and c.cause is distinct from 'withdrawn' and s.job_id = c.job_id
 		and s.step_id = c.step_id;
 end $$;
 comment on function internal.attempt_again(internal.attempt_end[]) is
-	'Put off the steps whose closed attempts are to be run again, before they move, and count them off what runs of their '
-	'arrays.';
+	'Delay the steps whose closed attempts are to be run again, before they change their state, and subtract them from the '
+	'running elements of their arrays.';
 
--- The last moment of which anything is known: the node renewed its lease, or reported something of the attempt. It is before the
--- end of the lease, so before the moment by which the node has ended the tasks; nothing unobserved is charged. The lease says
--- nothing of an attempt that the node has not reported.
+-- The last moment of which anything is known: the node renewed its lease, or reported something about the attempt. It is before
+-- the end of the lease, and so before the moment by which the node has ended the tasks; unobserved time is not charged. The lease
+-- says nothing about an attempt that the node has not reported.
 create function internal.attempt_last_known(p_job bigint, p_step int, p_attempt int, p_node int) returns timestamptz
 language sql stable set search_path = live, rota, pg_temp as $$
 	select greatest(case when a.phase <> 'ordered' then l.renewed_at end,
-		-- Its keeper started.
+		-- The start of the keeper.
 		case when t.started_at is null then (select max(e.at) from event e
 			where e.job_id = p_job and e.step_id = p_step and e.attempt = p_attempt and e.event = 'prolog') end,
 		t.ordered_at, t.started_at, t.suspended_at, t.done_at)
@@ -189,7 +188,8 @@ language sql stable set search_path = live, rota, pg_temp as $$
 	left join allocation a on a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt and a.node_id = p_node
 	where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt;
 $$;
-comment on function internal.attempt_last_known(bigint, int, int, int) is 'When an attempt is last known to have been on a node.';
+comment on function internal.attempt_last_known(bigint, int, int, int) is
+	'The last time at which an attempt is known to have been on a node.';
 
 create function internal.attempt_lost(p_lost jsonb, p_message text, p_actor text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -201,8 +201,9 @@ begin
 		'kind', 'kill',
 		'args', jsonb_build_object('cause', 'node_lost'), 'at',
 		internal.attempt_last_known(a.job_id, a.step_id, a.attempt, a.node_id),
-		-- Where all tasks of the node had ended and only an epilog was running, the outcome stays. The same holds where
-		-- the step goes on with its remaining nodes, the one that runs the script among them, and where it gave the node back.
+		-- If all tasks of the node had ended and only an epilog was running, the outcome stays. The same applies if the
+		-- step goes on with its remaining nodes, the one that runs the script among them, and if the step had given the
+		-- node back.
 		'over', a.phase = 'done' or g.going or a.given_back_at is not null, 'going', g.going and a.given_back_at is null,
 		'given', a.given_back_at is not null))
 	into v_open
@@ -244,7 +245,7 @@ begin
 	set gone_at = a.ended_at, phase = 'ended', lost_at = now()
 	from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int, node_id int)
 	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id;
-	-- The attempt's other nodes are alive: they end its tasks, and it is over when they have reported so.
+	-- The attempt's other nodes are not lost: they end its tasks, and the attempt is over when they have reported so.
 	perform internal.order_put((
 		select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt, 'node_id',
 			a.node_id, 'kind', 'kill',
@@ -278,19 +279,20 @@ begin
 		from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int)), p_actor);
 end $$;
 comment on function internal.attempt_lost(jsonb, text, text) is
-	'Give up attempts on nodes [{job_id, step_id, attempt, node_id}] without hearing of them: what they hold there is free '
-	'as of the last moment known, and their other nodes end them. The caller holds the locks of jobs and nodes.';
+	'Give up attempts on lost nodes [{job_id, step_id, attempt, node_id}] without a report of these nodes: their resources '
+	'there are free from the last known moment on, and their other nodes end them. The caller holds the locks of jobs and '
+	'nodes.';
 
 create function internal.setting_int(p_name text) returns int
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (select s.value::int from setting s where s.name = p_name);
 end $$;
-comment on function internal.setting_int(text) is 'A setting of kind int.';
+comment on function internal.setting_int(text) is 'The value of a setting of kind int.';
 
 create function internal.setting_bool(p_name text) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (select s.value::boolean from setting s where s.name = p_name);
 end $$;
-comment on function internal.setting_bool(text) is 'A setting of kind bool.';
+comment on function internal.setting_bool(text) is 'The value of a setting of kind bool.';

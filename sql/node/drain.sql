@@ -1,5 +1,5 @@
--- Nodes that are drained because of what an attempt left behind, and jobs that do this again and again. Each such job could take
--- one node after the other out of use.
+-- Nodes that are drained because of what an attempt left behind on them, and jobs that cause this repeatedly. Such a job could
+-- take one node after the other out of use.
 
 create function internal.drain_hold(p_jobs bigint[], p_actor text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -24,8 +24,8 @@ begin
 	end if;
 end $$;
 comment on function internal.drain_hold(bigint[], text) is
-	'Hold what has not started of those of the jobs that drained nodes as often as the setting drain_hold_count says, so that '
-	'only an operator can release it. The caller has locked the jobs.';
+	'Hold the steps that have not started of those of these jobs that drained nodes as often as the setting drain_hold_count '
+	'says, so that only an operator can release them. The caller has locked the jobs.';
 
 create function internal.report_drain(p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -39,7 +39,8 @@ begin
 	loop
 		perform internal.node_state_set(v_drain.node_id, 'drain', 'procmgrd', v_drain.reason);
 	end loop;
-	-- A launch request is refused for what the node is short of. Only what an attempt leaves behind at its end counts.
+	-- A launch request is refused because the node lacks something. Only what an attempt leaves behind at its end counts
+	-- here.
 	with counted as (
 		update job j
 		set drain_count = j.drain_count + x.n
@@ -52,4 +53,4 @@ begin
 	perform internal.drain_hold(v_jobs, 'node');
 end $$;
 comment on function internal.report_drain(internal.attempt_report[]) is
-	'Nodes whose records say why they should take no more steps, and the jobs that drained them.';
+	'Drain the nodes whose records say why they should get no more steps, and count that for the jobs that caused it.';

@@ -12,7 +12,8 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select exists (select from unnest(p_steps) v where v.job_id = p_job and v.step_id in (p_step, p_request));
 $$;
 comment on function internal.evacuation_is_of(bigint, int, int, internal.attempt_key[]) is
-	'Whether steps that are to be moved name a step, or the array (p_request) whose element it is.';
+	'Whether p_steps, the steps that are to be moved, include a step, or the array (p_request) of which the step is an '
+	'element.';
 
 create function internal.evacuation_steps(p_nodes int[], p_steps internal.attempt_key[], p_parallel text, p_no_checkpoint text)
 returns table (job_id bigint, step_id int, attempt int, nodes text[], action text)
@@ -30,7 +31,7 @@ begin
 		when p_no_checkpoint = 'cancel' then 'cancel'
 		else 'wait' end
 	from (
-		-- Of the nodes, or of the jobs of the steps.
+		-- Steps on the nodes, or steps of the jobs in p_steps.
 		select distinct on (o.job_id, o.step_id) o.job_id, o.step_id, o.attempt, o.started_at
 		from allocation o
 		where o.ended_at is null and o.attempt > 0 and (o.node_id = any (p_nodes)
@@ -93,7 +94,7 @@ begin
 	end if;
 end $$;
 comment on function internal.evacuation_end(bigint, rota.evacuation_move, text) is
-	'Ask a step to end. The caller has locked its job.';
+	'Ask a step of an evacuation to end. The caller has locked its job.';
 
 create function internal.evacuation_ask(p_evacuation bigint, p_jobs bigint[], p_actor text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -118,7 +119,7 @@ comment on function internal.evacuation_ask(bigint, bigint[], text) is
 create function internal.evacuation_unsaved(p_failed rota.checkpoint) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	-- nodemgrd goes on with it.
+	-- nodemgrd continues with the evacuation.
 	update evacuation_move m
 	set state = 'waiting', action = internal.evacuation_without(m.evacuation_id, m.job_id, m.step_id)
 	from step s
@@ -220,7 +221,7 @@ begin
 	if not exists (select from evacuation e where e.ended_at is null)
 		and not exists (select from evacuation_move m where m.state in ('waiting', 'ending', 'queued'))
 		or not pg_try_advisory_xact_lock(hashtext('rota evacuation_judge')) then
-		return; -- there is nothing to do, or another nodemgrd does it
+		return; -- nothing is due, or another nodemgrd does it
 	end if;
 	-- A random choice: if there are more than one call takes, each has its turn.
 	perform internal.evacuation_progress(x.evacuation_id)
@@ -271,7 +272,7 @@ begin
 	return v_one;
 end $$;
 comment on function internal.evacuation_read(text, jsonb) is
-	'The evacuation that a request asks for, or an error that names the member.';
+	'The evacuation that a request describes. RT422 names the wrong member.';
 
 create function internal.evacuation_plan(p_one rota.evacuation, p_steps internal.attempt_key[]) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -331,7 +332,7 @@ begin
 	return v_id;
 end $$;
 comment on function internal.evacuation_begin(rota.evacuation, internal.attempt_key[]) is
-	'Drain the nodes of an evacuation and ask for what moves at once; its number.';
+	'Drain the nodes of an evacuation and ask those steps to end that move at once. Returns the number of the evacuation.';
 
 create function internal.evacuation_cancel(p_evacuation bigint, p_user text) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
@@ -347,7 +348,7 @@ begin
 		return false;
 	end if;
 	perform internal.node_lock(v_one.drained);
-	-- Another call may have closed it meanwhile.
+	-- Another call may have closed the evacuation meanwhile.
 	perform from evacuation e where e.evacuation_id = p_evacuation and e.state = 'open' for update;
 	if not found then
 		return false;
@@ -377,7 +378,8 @@ begin
 				from evacuation_move m where m.evacuation_id = e.evacuation_id)) order by e.evacuation_id desc), '[]')
 		from (select x.* from evacuation x where p_names = '{}' or x.nodes && p_names order by x.evacuation_id desc limit 50) e);
 end $$;
-comment on function internal.evacuations_json(text[]) is 'The last 50 evacuations (of these nodes), the newest first.';
+comment on function internal.evacuations_json(text[]) is
+	'The last 50 evacuations (of these nodes), the newest first, as a JSON list.';
 
 create function api.evacuate(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$

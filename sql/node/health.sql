@@ -1,4 +1,4 @@
--- Checks of the health of nodes: which are due, what they said, and what follows from it.
+-- Checks of the health of nodes: which checks are due, their results, and the drains and resumes that follow.
 --
 -- Called by: nodemgrd (internal.check_plan by api.reboot_judge), runnerd (api.check_take, api.check_report),
 -- operators (api.node_health).
@@ -23,14 +23,14 @@ begin
 	from node_check c
 	join node n on c.feature is null or c.feature = any (n.features)
 	where not exists (select from node_health h where h.name = c.name and h.node_id = n.node_id)
-	for key share of c, n -- leaves out what is being deleted
+	for key share of c, n -- skips checks and nodes that are being deleted
 	on conflict do nothing;
 	if exists (select from node_health h where h.due_at <= clock_timestamp() and h.began_at is null) then
 		notify rota_power;
 	end if;
 end $$;
 comment on function internal.check_plan() is
-	'Note which checks are to run for which nodes, and have runnerd ask for those that are due.';
+	'Record which checks are to run for which nodes, and notify runnerd if some are due.';
 
 create function api.check_take(p_term bigint, p_have bigint[], p_limit int)
 returns table (run_id bigint, action text, node text, image text, prep text, args text, program text, timeout_s int, label text)
@@ -41,7 +41,7 @@ begin
 	if not exists (select from node_health h where h.due_at <= clock_timestamp() and h.health_id <> all (p_have)) then
 		return;
 	end if;
-	-- A runnerd that led before may still report one of them.
+	-- A runnerd that led before may still report one of these runs.
 	perform internal.staging_leader(p_term, true);
 	return query
 	with due as (
@@ -76,7 +76,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		< greatest(1, count(*) * internal.setting_int('check_drained_percent') / 100)
 	from node n;
 $$;
-comment on function internal.check_may_drain() is 'Whether checks may drain one more node: the setting check_drained_percent.';
+comment on function internal.check_may_drain() is 'Whether checks may drain one more node, by the setting check_drained_percent.';
 
 create function internal.check_act(p_check rota.node_check, p_node int, p_state text, p_message text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -92,7 +92,7 @@ begin
 	end if;
 end $$;
 comment on function internal.check_act(rota.node_check, int, text, text) is
-	'Drain a node that is not healthy, or resume one that the same check had drained. The caller has locked the node.';
+	'Drain a node that is unhealthy, or resume a node that the same check had drained. The caller has locked the node.';
 
 create function api.check_report(p_term bigint, p_runs bigint[], p_codes int[], p_failures text[], p_outputs text[]) returns void
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -124,7 +124,7 @@ begin
 	end loop;
 end $$;
 comment on function api.check_report(bigint, bigint[], int[], text[], text[]) is
-	'What became of checks, like api.power_report: a failure of null: exit code 0. A repeated report changes nothing. '
+	'Report the ends of checks, like api.power_report; a failure of null: exit code 0. A repeated report changes nothing. '
 	'RT412: no longer leader.';
 
 create function internal.check_tidy() returns void
@@ -133,7 +133,8 @@ begin
 	delete from node_health_event e where e.at < now() - make_interval(days => internal.setting_int('reboot_days'));
 	delete from rolling_change c where c.ended_at < now() - make_interval(days => internal.setting_int('reboot_days'));
 end $$;
-comment on function internal.check_tidy() is 'Delete results of checks, and rolling changes, that are older than reboot_days.';
+comment on function internal.check_tidy() is
+	'Delete results of checks, and rolling changes, that are older than the setting reboot_days.';
 
 create function api.node_health(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
@@ -155,5 +156,5 @@ begin
 		where v_names = '{}' or n.name = any (v_names)));
 end $$;
 comment on function api.node_health(int, text, jsonb) is
-	'What the latest run of each check said about nodes; for operators. Request {nodes}. Answer {health: [{node, check, '
-	'state: unknown, healthy, unhealthy or error, since, message, checked_at, runs, action}]}.';
+	'The states that the latest run of each check gave to nodes; for operators. Request {nodes}. Answer {health: [{node, '
+	'check, state: unknown, healthy, unhealthy or error, since, message, checked_at, runs, action}]}.';

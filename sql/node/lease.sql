@@ -9,8 +9,8 @@
 create function api.node_renew(p_nodes int[]) returns table (node_id int, server_us bigint)
 language sql security definer set search_path = live, rota, pg_temp as $$
 	select internal.node_need(p_nodes), internal.node_move(p_nodes);
-	-- A lost lease stays lost, and one of a node that is asked what it has is not renewed: the node registers anew, and so proves
-	-- what it still has. Leases are locked in order of nodes.
+	-- A lost lease stays lost, and the lease of a node whose inventory is wanted is not renewed: the node registers anew, and
+	-- so proves what it still has. Leases are locked in order of nodes.
 	with mine as materialized (
 		select m.node_id from node_lease m
 			where m.node_id = any (p_nodes) and m.lost_at is null and not m.inventory_wanted
@@ -23,8 +23,8 @@ language sql security definer set search_path = live, rota, pg_temp as $$
 	returning l.node_id, internal.clock_us();
 $$;
 comment on function api.node_renew(int[]) is
-	'Renew the leases of nodes; answers those that have one. The others register. server_us: as in api.node_report. 28000: the '
-	'session does not speak for all of the nodes.';
+	'Renew the leases of nodes. Returns the nodes whose lease was renewed; the others have to register. server_us: as in '
+	'api.node_report. 28000: the session does not speak for all of the nodes.';
 
 create function internal.prolog_owner_lost(p_lost jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -36,7 +36,7 @@ begin
 		and a.prolog_owner and a.gone_at is null and a.ended_at is not null;
 end $$;
 comment on function internal.prolog_owner_lost(jsonb) is
-	'Take away the prolog owner of groups where attempts [{job_id, step_id, attempt, node_id}] were it.';
+	'Clear the prolog owner of job groups if it was one of these attempts [{job_id, step_id, attempt, node_id}].';
 
 create function internal.node_end(p_nodes int[], p_jobs bigint[], p_all boolean, p_message text, p_actor text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -60,7 +60,7 @@ begin
 			where a.node_id = l.node_id and a.ended_at is null and a.attempt > 0 and a.job_id <> all (p_jobs));
 end $$;
 comment on function internal.node_end(int[], bigint[], boolean, text, text) is
-	'End what lost nodes had of the jobs: attempts with ends_on_node_loss, or all. The caller holds the locks of jobs and '
+	'End attempts of these jobs on lost nodes: those with ends_on_node_loss, or all. The caller holds the locks of jobs and '
 	'nodes.';
 
 create function internal.node_end_lost(p_nodes int[], p_watched_s int, p_all boolean, p_message text, p_actor text)
@@ -96,7 +96,7 @@ begin
 	v_over := array(select l.node_id from node_lease l
 		where l.node_id = any (v_lost) and l.expires_at + make_interval(secs => l.margin_s) < now()
 		and l.lease_s + l.margin_s <= p_watched_s);
-	-- Nothing is reserved there for followers any more.
+	-- Nothing is reserved on a lost node for successors any more.
 	perform internal.allocation_free(array(
 		select internal.allocation_end_of(job_id => a.job_id, step_id => a.step_id, attempt => 0,
 			node_id => a.node_id, gone => true)
@@ -108,8 +108,8 @@ begin
 	return query select l, coalesce(l = any (v_fresh), false) from unnest(v_lost) l;
 end $$;
 comment on function internal.node_end_lost(int[], int, boolean, text, text) is
-	'Take leases that have run out for lost, and end what their nodes had where the margin is over too: what is fenced, or '
-	'all. Answers those lost, and which are so only now.';
+	'Mark leases that have run out as lost. On nodes for which the margin is over too, end attempts with ends_on_node_loss, '
+	'or all. Returns the lost nodes, and which of them became lost just now.';
 
 create function api.node_judge(p_latest bigint, p_watched_s int)
 	returns table (clock bigint, node text, from_state text, to_state text, reason text)
@@ -123,7 +123,7 @@ declare
 	v_power text;
 	v_reason text;
 begin
-	-- Leases are rows of this database's clock: they mean something only while that clock ran as steadily as the caller's.
+	-- Leases are times of this database's clock: they mean something only while that clock ran as steadily as the caller's.
 	if v_clock <= p_latest then
 		v_due := array(
 			select l.node_id from node_lease l
@@ -141,7 +141,7 @@ begin
 		into v_name, v_state, v_power, v_reason
 		from node n join node_lease l on l.node_id = n.node_id
 		where n.node_id = v_one.node_id;
-		-- Drained nodes can be lost too; they stay drained. A node that is powered off or on is silent meanwhile.
+		-- Drained nodes can be lost too; they stay drained. A node that is being powered off or on is silent meanwhile.
 		if v_state in ('up', 'invalid') and v_power = 'on'
 			and internal.node_state_set(v_one.node_id, 'down', 'nodemgrd', v_reason) then
 			return query select v_clock, v_name, v_state, 'down'::text, v_reason;
@@ -150,10 +150,10 @@ begin
 	return query select v_clock, null::text, null::text, null::text, null::text;
 end $$;
 comment on function api.node_judge(bigint, int) is
-	'Look at leases: lost nodes go down; when the margin is over, what they have ended by themselves is over here too. '
-	'Nobody is judged when the database''s clock is later than p_latest (microseconds since 1970; null: never judge), or '
-	'for longer than p_watched_s seconds, for which the caller has watched that clock run steadily. Answers what changed, '
-	'and in every row and a last empty one the clock.';
+	'Judge leases. Lost nodes go down; when the margin is over, attempts that the nodes have ended by themselves are ended '
+	'in the database too. No node is judged if the database''s clock is later than p_latest (microseconds since 1970; null: '
+	'never judge), or for silence longer than p_watched_s seconds, the time for which the caller has watched that clock run '
+	'steadily. Returns one row for each change, and a last empty row; each has the clock of the database.';
 
 create function internal.node_dead(p_user text, p_name text, p_reason text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -181,7 +181,8 @@ begin
 	end if;
 end $$;
 comment on function internal.node_dead(text, text, text) is
-	'Declare a lost node dead, as an administrator does: what it had, and what waited for its return, is over.';
+	'Declare a lost node dead, because an administrator says so: end the attempts that it had, and those that waited for its '
+	'return.';
 
 create function internal.step_lost(p_job bigint, p_step int, p_attempt int) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -198,7 +199,7 @@ begin
 end $$;
 comment on function internal.step_lost(bigint, int, int) is 'Nodes of a live attempt that are lost, as text; null: none.';
 
--- Attempts whose launch request the node has taken, more than a minute ago, without a word about them since.
+-- Attempts whose launch request the node has fetched more than a minute ago, without any report about them since.
 create function internal.unanswered_nodes() returns int[]
 language sql stable set search_path = live, rota, pg_temp as $$
 	select array(
@@ -212,7 +213,7 @@ language sql stable set search_path = live, rota, pg_temp as $$
 				and a.step_id = any (o.step_id || o.also) and o.attempt = a.attempt));
 $$;
 comment on function internal.unanswered_nodes() is
-	'Nodes that have said nothing of an attempt for a minute, although its launch request was fetched.';
+	'Nodes that have reported nothing about an attempt for a minute after its launch request was fetched.';
 
 create function internal.inventory_ask(p_nodes int[]) returns void
 language sql set search_path = rota, pg_temp as $$
@@ -222,7 +223,8 @@ language sql set search_path = rota, pg_temp as $$
 	update node_lease l set inventory_wanted = true from asked a where l.node_id = a.node_id;
 $$;
 comment on function internal.inventory_ask(int[]) is
-	'Have nodes register when they next renew their leases: what they have nothing of is over then (internal.node_missing).';
+	'Have nodes register when they next renew their leases: attempts that are not in their inventory are ended then '
+	'(internal.node_missing).';
 
 create function internal.step_unanswered(p_job bigint, p_step int, p_attempt int) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -240,4 +242,4 @@ begin
 				and a.step_id = any (o.step_id || o.also) and o.attempt = a.attempt));
 end $$;
 comment on function internal.step_unanswered(bigint, int, int) is
-	'Nodes that have said nothing of a live attempt for a minute, as text; null: none.';
+	'Nodes that have reported nothing about a live attempt for a minute, as text; null: none.';

@@ -33,7 +33,7 @@ begin
 	if v_login is null then
 		return;
 	end if;
-	-- Many nodes are joined, a few are looked up.
+	-- Many nodes are joined, a few are looked up by key.
 	if cardinality(p_nodes) > 100 then
 		select n.name into v_other
 		from unnest(p_nodes) x
@@ -52,7 +52,7 @@ begin
 	end if;
 end $$;
 comment on function internal.node_need(int[]) is
-	'Fail with 28000 unless the session speaks for all of these nodes. Nodes that do not exist are passed over.';
+	'Fail with 28000 unless the session speaks for all of these nodes. Nodes that do not exist are ignored.';
 
 create function internal.session_nodes() returns int[]
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -87,7 +87,8 @@ begin
 	end if;
 end $$;
 comment on function internal.login_check(text) is
-	'Refuse a login of nodes with characters that are not allowed, or too long for the name of the role rota_node_LOGIN.';
+	'Refuse a login of nodes with characters that are not allowed, or one that is too long for the role name '
+	'rota_node_LOGIN.';
 
 create function internal.login_unused(p_login text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -160,5 +161,5 @@ begin
 	return v_logins;
 end $$;
 comment on function internal.node_login_change(text, text, text[], jsonb) is
-	'Enroll nodes, {"login", "verifier"}, or revoke the logins that speak for them; answers the logins. Without a login it is '
-	'the node''s own: what it has, or its name.';
+	'Enroll nodes, {"login", "verifier"}, or revoke the logins that speak for them. Returns the logins. Without "login", '
+	'each node gets its own login: the one that it has, or its name.';

@@ -8,7 +8,7 @@ begin
 	end if;
 	for v_node in
 		with asked as materialized (
-			-- An order text for several nodes is stored once, in rota.launch_text.
+			-- The text of an order for several nodes is stored once, in rota.launch_text.
 			select v.*, coalesce(v.node_ids, array[v.node_id]) as nodes,
 				case when v.kind = 'launch' and cardinality(v.node_ids) > 1 then v.node_ids[1] end as text_node
 			from jsonb_to_recordset(p_orders) as v (node_id int, node_ids int[], kind text, job_id bigint,
@@ -30,7 +30,7 @@ begin
 						select jsonb_build_object('behind', count(*))
 						from (select o.job_id, o.step_id from allocation o
 							where o.node_id = n and o.ended_at is null and o.cpus_held > 0
-							offset 0) a -- by node: few are open on one
+							offset 0) a -- by node: few allocations of a node are open
 						where a.job_id = v.job_id and a.step_id between (v.args ->> 'first')::int
 							and (v.args ->> 'last')::int)
 					else '{}' end
@@ -48,7 +48,7 @@ begin
 end $$;
 comment on function internal.order_put(jsonb, boolean) is
 	'Send orders [{node_id or node_ids, kind, job_id, step_id, attempt, also, body, signature, args}] and notify their '
-	'nodes, unless they have to wait for a prolog; null: there are none.';
+	'nodes. p_ring false: do not notify, since the orders wait for a prolog. p_orders null: no orders.';
 
 create function internal.launch_forget(p_closed internal.attempt_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -71,12 +71,12 @@ begin
 			where x.job_id = c.job_id and x.step_id = c.step_id offset 0) o)); -- by key
 end $$;
 comment on function internal.launch_forget(internal.attempt_end[]) is
-	'Nobody needs the launch orders for several nodes of attempts that are over.';
+	'Delete the launch requests for several nodes, with their texts, of attempts that are over.';
 
 create function internal.order_void(p_lost jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	-- A launch request of several steps stays for the steps that are not lost.
+	-- A launch request of several steps is kept for the steps that are not lost.
 	with lost as (
 		select v.node_id, v.job_id, v.attempt, array_agg(v.step_id) as steps
 		from jsonb_to_recordset(p_lost) as v (job_id bigint, step_id int, attempt int, node_id int)
@@ -153,4 +153,4 @@ begin
 		having count(*) > 0));
 end $$;
 comment on function internal.group_close(internal.move_made[]) is
-	'Where the steps were the last of their job groups, order the prolog owners to run the epilog.';
+	'If the steps were the last ones of their job groups, order the prolog owners to run the epilogs of the groups.';

@@ -14,7 +14,8 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select case when p_power = 'on' or p_state in ('down', 'drain', 'invalid') then p_state else p_power end;
 $$;
 comment on function internal.node_shown(text, text) is
-	'The state of a node as people see it: its power while that is not on, unless the node would not be used anyway.';
+	'The state of a node for users: its power if that is not on, unless the node''s own state keeps it from being used '
+	'anyway.';
 
 create function internal.power_set(p_node int, p_power text, p_actor text, p_reason text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -52,7 +53,8 @@ begin
 	return true;
 end $$;
 comment on function internal.power_begin(int, text, text) is
-	'Have a node powered off or on; false: a program of before still runs for it. The caller has locked the node.';
+	'Have a node powered off or on (p_action). Returns false if an earlier program still runs for the node. The caller has '
+	'locked the node.';
 
 create function internal.power_drop(p_node int, p_message text) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
@@ -63,7 +65,7 @@ begin
 	return found;
 end $$;
 comment on function internal.power_drop(int, text) is
-	'End the open run of a node, unless a runnerd has taken it; whether it was ended.';
+	'End the open run of a node, unless a runnerd has taken it. Returns whether the run was ended.';
 
 create function internal.power_keep(p_node int, p_actor text) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
@@ -77,8 +79,8 @@ begin
 	return true;
 end $$;
 comment on function internal.power_keep(int, text) is
-	'Leave a node on that was to be powered off; false: its program has begun, or the node is silent. '
-	'The caller has locked the node.';
+	'Leave a node on that was to be powered off. Returns false if the program has begun, or the node is silent. The caller '
+	'has locked the node.';
 
 create function internal.power_fail(p_node int, p_actor text, p_reason text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -88,7 +90,8 @@ begin
 	perform internal.power_set(p_node, 'off', p_actor, p_reason);
 end $$;
 comment on function internal.power_fail(int, text, text) is
-	'A node could not be powered on: it is down, until it registers or an operator resumes it. The caller has locked the node.';
+	'Record that a node could not be powered on: it is down until it registers or an operator resumes it. The caller has '
+	'locked the node.';
 
 create function internal.power_registered(p_nodes int[]) returns int[]
 language plpgsql set search_path = rota, pg_temp as $$
@@ -106,8 +109,8 @@ begin
 	return v_woken;
 end $$;
 comment on function internal.power_registered(int[]) is
-	'Nodes that register, and are on now: those that were powered on, and those that were off and came by themselves. '
-	'The caller has locked the nodes.';
+	'Handle the registration of nodes: those that were to be powered on, and those that were off and came by themselves, are '
+	'on now. Returns the nodes whose power changed. The caller has locked the nodes.';
 
 create function internal.node_in_use(p_node int) returns boolean
 language sql stable set search_path = live, rota, pg_temp as $$
@@ -115,7 +118,7 @@ language sql stable set search_path = live, rota, pg_temp as $$
 		where a.node_id = p_node and (a.ended_at is null or (a.prolog_owner and a.gone_at is null)));
 $$;
 comment on function internal.node_in_use(int) is
-	'Whether anything holds a part of a node, or the epilog of a job group is still to run there.';
+	'Whether an attempt holds resources of a node, or the epilog of a job group is still to run on it.';
 
 create function internal.power_note_idle() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -134,7 +137,7 @@ begin
 	order by n.node_id
 	on conflict (node_id) do update set used_version = excluded.used_version, since = excluded.since;
 end $$;
-comment on function internal.power_note_idle() is 'Note which nodes are idle, and since when.';
+comment on function internal.power_note_idle() is 'Record which nodes are idle, and since when.';
 
 create function internal.power_boot_s(p_node int) returns int
 language sql stable set search_path = rota, pg_temp as $$
@@ -167,7 +170,7 @@ language sql volatile set search_path = rota, pg_temp as $$
 		and w.at < clock_timestamp() + make_interval(secs => o.boot_s);
 $$;
 comment on function internal.power_ahead() is
-	'Nodes that are not on, and have to be powered on now to be up when steps are expected to start there.';
+	'Nodes that are not on, and that have to be powered on now to be up when steps are expected to start on them.';
 
 create function internal.power_idle(p_idle_s int) returns int[]
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -185,7 +188,7 @@ begin
 		)
 		select i.node_id
 		from idle i
-		-- What is needed soon leaves no time to be off.
+		-- A node that is needed soon has no time to be off.
 		left join internal.power_wanted((select make_interval(secs => max(x.away_s)) from idle x)) w on w.node_id = i.node_id
 			and w.at < clock_timestamp() + make_interval(secs => i.away_s)
 		where w.node_id is null
@@ -202,8 +205,8 @@ begin
 	return v_chosen;
 end $$;
 comment on function internal.power_idle(int) is
-	'Nodes that have been idle for so many seconds, that no partition keeps and that the plan does not need soon, '
-	'those idle for longest first.';
+	'Nodes that have been idle for p_idle_s seconds, that no partition keeps on, and that the plan does not need soon; the '
+	'longest idle ones first.';
 
 create function internal.power_verdict(p_node rota.node) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -223,8 +226,8 @@ begin
 			then 'on' end;
 end $$;
 comment on function internal.power_verdict(rota.node) is
-	'What time has made of a node whose power changes. off: it is silent; on: it does not go silent; failed: it does not come; '
-	'null: nothing yet.';
+	'Time-driven result for a node whose power is changing. off: the node is silent; on: it did not go silent in time; '
+	'failed: it did not come up in time; null: none yet.';
 
 create function internal.power_settle(p_node rota.node) returns text
 language plpgsql set search_path = rota, pg_temp as $$
@@ -245,7 +248,8 @@ begin
 	return v_reason;
 end $$;
 comment on function internal.power_settle(rota.node) is
-	'Do what time has made of a node whose power changes; why it failed, or null. The caller has locked the node.';
+	'Apply the time-driven result of a node whose power is changing (internal.power_verdict). Returns why the change failed, '
+	'or null. The caller has locked the node.';
 
 create function internal.power_wake(p_node rota.node) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
@@ -254,8 +258,8 @@ begin
 		else internal.power_keep(p_node.node_id, 'schedule') end;
 end $$;
 comment on function internal.power_wake(rota.node) is
-	'Have a node powered on that is off, or left on that is being powered off; whether that was done. '
-	'The caller has locked the node.';
+	'Have a node powered on if it is off, or left on if it is being powered off. Returns whether that was done. The caller '
+	'has locked the node.';
 
 create function api.power_judge() returns table (node text, from_state text, to_state text, reason text)
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -270,7 +274,7 @@ declare
 begin
 	if v_idle_s = 0 and not exists (select from node n where n.power <> 'on')
 		or not pg_try_advisory_xact_lock(hashtext('rota power_judge')) then
-		return; -- there is nothing to do, or another nodemgrd does it
+		return; -- nothing is due, or another nodemgrd does it
 	end if;
 	v_ahead := internal.power_ahead();
 	if v_idle_s > 0 then
@@ -319,8 +323,8 @@ begin
 	return v_asked;
 end $$;
 comment on function api.schedule_power(bigint, int[]) is
-	'Have nodes powered on that steps are to start on. One that is being powered off stays on, if its program has not begun; '
-	'else it is powered on when it is off. Answers how many. RT412: no longer leader.';
+	'Have nodes powered on on which steps are to start. A node that is being powered off stays on if the program has not '
+	'begun; otherwise it is powered on when it is off. Returns how many nodes. RT412: no longer leader.';
 
 create function internal.power_by_hand(p_node rota.node, p_action text, p_user text) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
@@ -328,7 +332,7 @@ declare
 	v_other constant text := case p_action when 'on' then 'off' else 'on' end;
 begin
 	if p_node.power in (p_action, 'powering_' || p_action)
-		-- A node that is lost may be on or not.
+		-- A lost node may be on or off.
 		and (p_node.power <> 'on' or exists (select from node_lease l
 			where l.node_id = p_node.node_id and l.lost_at is null)) then
 		return false;
@@ -350,8 +354,8 @@ begin
 	return true;
 end $$;
 comment on function internal.power_by_hand(rota.node, text, text) is
-	'Power a node on or off because an operator asks for it; whether anything changed. RT409: not now. '
-	'The caller has locked the node.';
+	'Power a node on or off because an operator asks for it. Returns whether anything changed. RT409: not possible now. The '
+	'caller has locked the node.';
 
 create function api.power(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -385,5 +389,5 @@ begin
 end $$;
 comment on function api.power(int, text, jsonb) is
 	'Power nodes on or off, all or none of them, or list the last runs of the programs that do it; for operators. Request '
-	'{action, nodes}. Answer {nodes: [{node, state, power, changed}]} or {runs: [{run, node, action, made_by, made_at, tries, '
-	'began_at, ended_at, status, code, message, output}]}.';
+	'{action, nodes}. Answer {nodes: [{node, state, power, changed}]} or {runs: [{run, node, action, made_by, made_at, '
+	'tries, began_at, ended_at, status, code, message, output}]}.';

@@ -1,4 +1,4 @@
--- When nodes are needed: by the plan, and by steps with a begin time, which the plan does not have before that time.
+-- Times at which nodes are needed: by the plan, and by steps with a begin time, which the plan does not have before that time.
 --
 -- Called by: sql/node/power.sql.
 -- Invariants:
@@ -31,11 +31,11 @@ language sql stable set search_path = live, rota, pg_temp as $$
 	group by i.node_id;
 $$;
 comment on function internal.power_begins(interval) is
-	'Idle nodes for the pending steps whose begin times are within so long, and when they begin.';
+	'Idle nodes for the pending steps whose begin times are within p_within from now, one row each, with the begin time.';
 
 create function internal.power_wanted(p_within interval) returns table (node_id int, at timestamptz)
 language sql stable set search_path = rota, pg_temp as $$
-	-- A step that waits for other nodes to be powered on or changed starts on these.
+	-- A step that waits until other nodes are powered on or changed starts on those nodes.
 	select w.node_id, min(w.at)
 	from (
 		select x.node_id, case when p.reason in ('power', 'image', 'prep') then '-infinity' else p.expected_at end as at
@@ -48,4 +48,5 @@ language sql stable set search_path = rota, pg_temp as $$
 	group by w.node_id;
 $$;
 comment on function internal.power_wanted(interval) is
-	'Which nodes are needed by the plan, and by steps whose begin times are within so long, and when first; -infinity: now.';
+	'Nodes that the plan, or steps with a begin time within p_within from now, need, one row each, with the first time at '
+	'which they are needed; -infinity: now.';

@@ -1,6 +1,6 @@
 -- Changes of nodes: reboots that operators ask for, and changes to another setup (sql/node/setup.sql). A change takes back a
--- preparation, boots the node, prepares it and has that verified; it leaves out what it does not need.
--- Each stage runs a program of the site.
+-- preparation, boots the node, prepares it and has that verified, without the stages that it does not need. Each stage runs a
+-- program of the site.
 --
 -- Called by: operators (api.reboot), nodemgrd (api.reboot_judge), and the ends of the programs (internal.power_ended).
 --
@@ -14,13 +14,13 @@ create function internal.reboot_reason(p_reboot rota.node_reboot) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select case when (p_reboot).boots then 'reboot: ' else 'change: ' end || (p_reboot).reason;
 $$;
-comment on function internal.reboot_reason(rota.node_reboot) is 'Why a node is drained that is being changed.';
+comment on function internal.reboot_reason(rota.node_reboot) is 'Reason that a node gets which is drained because of its change.';
 
 create function internal.reboot_open(p_node int) returns rota.node_reboot
 language sql stable set search_path = rota, pg_temp as $$
 	select r from node_reboot r where r.node_id = p_node and r.ended_at is null;
 $$;
-comment on function internal.reboot_open(int) is 'The reboot of a node that is not over; null: there is none.';
+comment on function internal.reboot_open(int) is 'The change of a node that is not over; null: none.';
 
 create function internal.reboot_drain(p_reboot rota.node_reboot, p_actor text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -32,7 +32,7 @@ begin
 	update node_reboot set drained = true where reboot_id = p_reboot.reboot_id;
 end $$;
 comment on function internal.reboot_drain(rota.node_reboot, text) is
-	'Let nothing start on a node that is to be rebooted. The caller has locked the node.';
+	'Drain a node that is to be changed, so that no step starts on it. The caller has locked the node.';
 
 create function internal.reboot_is_ready(p_reboot rota.node_reboot) returns boolean
 language sql stable set search_path = rota, pg_temp as $$
@@ -42,7 +42,8 @@ language sql stable set search_path = rota, pg_temp as $$
 			and ((p_reboot).state <> 'booting' or n.boot_id is distinct from (p_reboot).boot_id));
 $$;
 comment on function internal.reboot_is_ready(rota.node_reboot) is
-	'Whether a node renews its lease and has nothing left to end; after a boot, whether it has registered with another one.';
+	'Whether a node renews its lease and has no attempt left to end; after a boot, whether it has registered with another '
+	'boot id.';
 
 create function internal.reboot_verdict(p_reboot rota.node_reboot) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -57,14 +58,14 @@ begin
 			where n.node_id = p_reboot.node_id and n.power = 'on' and not internal.node_in_use(n.node_id)
 				and not exists (select from power_run r where r.node_id = n.node_id and r.ended_at is null));
 	elsif p_reboot.issued_at is null then
-		-- A program that a runnerd has taken may still change the node; its end is waited for.
+		-- A program that a runnerd has taken may still change the node, so wait for its end.
 		return (select 'not run' from power_run r where v_late and r.run_id = p_reboot.run_id and r.began_at is null);
 	end if;
 	return case when internal.reboot_is_ready(p_reboot) then 'ready' when v_late then 'late' end;
 end $$;
 comment on function internal.reboot_verdict(rota.node_reboot) is
-	'What is to be done about a change that is not over. begin: the node is idle; ready: it serves after a stage; late, not run, '
-	'deleted: the change has failed; null: nothing yet.';
+	'What is due for a change that is not over. begin: the node is idle; ready: the node is ready after a stage; late, not '
+	'run, deleted: the change has failed; null: nothing yet.';
 
 create function internal.reboot_expected(p_reboot rota.node_reboot) returns bigint
 language sql stable set search_path = rota, pg_temp as $$
@@ -74,7 +75,7 @@ language sql stable set search_path = rota, pg_temp as $$
 	where (p_reboot).node_id is not null;
 $$;
 comment on function internal.reboot_expected(rota.node_reboot) is
-	'Seconds that a change to another setup is expected to take; null: there is no change.';
+	'Seconds that a change to another setup is expected to take; null: not such a change.';
 
 create function internal.reboot_next(p_reboot rota.node_reboot) returns text
 language sql stable set search_path = rota, pg_temp as $$
@@ -89,7 +90,7 @@ language sql stable set search_path = rota, pg_temp as $$
 	order by t.nr
 	limit 1;
 $$;
-comment on function internal.reboot_next(rota.node_reboot) is 'The state of a change after the present one, if all goes well.';
+comment on function internal.reboot_next(rota.node_reboot) is 'The state of a change after the present one, if no stage fails.';
 
 create function internal.reboot_go_on(p_reboot rota.node_reboot, p_actor text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -97,7 +98,7 @@ declare
 	v_state constant text := internal.reboot_next(p_reboot);
 	v_run bigint;
 begin
-	-- The lock keeps the preparation until the node names it.
+	-- The lock keeps the preparation from being deleted until the row of the node names it.
 	perform from node_prep p where v_state = 'preparing' and p.prep = internal.prep_name(p_reboot.prep) for key share;
 	if v_state = 'done' then
 		perform internal.reboot_finish(p_reboot, p_actor);
@@ -121,7 +122,8 @@ begin
 	notify rota_power;
 end $$;
 comment on function internal.reboot_go_on(rota.node_reboot, text) is
-	'Have the program of the next stage of a change run, or end the change after the last one. The caller has locked the node.';
+	'Make the program of the next stage of a change due, or end the change after the last stage. The caller has locked the '
+	'node.';
 
 create function internal.reboot_begin(p_reboot rota.node_reboot, p_actor text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -138,7 +140,8 @@ language sql set search_path = rota, pg_temp as $$
 	where reboot_id = (p_reboot).reboot_id;
 	select internal.rolling_ended(p_reboot, p_state);
 $$;
-comment on function internal.reboot_end(rota.node_reboot, text, text) is 'A change is over. The caller has locked the node.';
+comment on function internal.reboot_end(rota.node_reboot, text, text) is
+	'End a change in state p_state. The caller has locked the node.';
 
 create function internal.reboot_resume(p_reboot rota.node_reboot, p_actor text, p_reason text) returns void
 language sql set search_path = rota, pg_temp as $$
@@ -148,10 +151,10 @@ language sql set search_path = rota, pg_temp as $$
 		and n.reason = internal.reboot_reason(p_reboot);
 $$;
 comment on function internal.reboot_resume(rota.node_reboot, text, text) is
-	'Let a node serve again that only its change has drained. The caller has locked the node.';
+	'Resume a node that only its change has drained. The caller has locked the node.';
 
--- Whose fault a failure is: that of the arguments, if they have never worked; else of the node,
--- and perhaps of the image or preparation.
+-- A failure counts against the arguments, if they have never worked; otherwise against the node, and perhaps the image or
+-- preparation.
 create function internal.reboot_fail(p_reboot rota.node_reboot, p_actor text, p_message text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
@@ -177,8 +180,8 @@ begin
 	where n.node_id = p_reboot.node_id and (n.state <> 'drain' or n.reason = internal.reboot_reason(p_reboot));
 end $$;
 comment on function internal.reboot_fail(rota.node_reboot, text, text) is
-	'A change has failed: the node stays drained with the reason, or serves again if arguments were wrong. '
-	'The caller has locked the node.';
+	'Record that a change has failed: the node stays drained with the reason, or is resumed if the arguments were wrong. The '
+	'caller has locked the node.';
 
 create function internal.reboot_mismatch(p_reboot rota.node_reboot) returns text
 language sql stable set search_path = rota, pg_temp as $$
@@ -190,7 +193,7 @@ language sql stable set search_path = rota, pg_temp as $$
 	where n.node_id = (p_reboot).node_id;
 $$;
 comment on function internal.reboot_mismatch(rota.node_reboot) is
-	'In what a node that is changed is not as prescribed; null: in nothing.';
+	'In what a changed node differs from its prescribed setup, as text; null: no difference.';
 
 create function internal.reboot_finish(p_reboot rota.node_reboot, p_actor text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -211,7 +214,7 @@ begin
 	if v_node.state <> 'drain'
 		or not (v_own or (p_reboot.next_state is not distinct from 'resume'
 			and v_node.reason is not distinct from p_reboot.drained_for)) then
-		return; -- drained by somebody else
+		return; -- another user has drained the node
 	elsif p_reboot.next_state = 'down' then
 		perform internal.node_state_set(v_node.node_id, 'drain', p_actor, 'rebooted, to be checked: ' || p_reboot.reason)
 		where v_own;
@@ -220,7 +223,7 @@ begin
 	end if;
 end $$;
 comment on function internal.reboot_finish(rota.node_reboot, text) is
-	'A node is as it was to be: it serves again, or stays drained, as was asked. The caller has locked the node.';
+	'End a change that has succeeded: resume the node, or leave it drained, as was asked. The caller has locked the node.';
 
 create function internal.reboot_settle(p_reboot rota.node_reboot) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -253,7 +256,7 @@ begin
 	end case;
 end $$;
 comment on function internal.reboot_settle(rota.node_reboot) is
-	'Do what is to be done about a change now, if anything. The caller has locked the node.';
+	'Apply what is due for a change now (internal.reboot_verdict), if anything. The caller has locked the node.';
 
 create function api.reboot_judge() returns table (node text, from_state text, to_state text, reason text)
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -271,7 +274,7 @@ begin
 	if not exists (select from node_reboot r where r.ended_at is null) and not internal.setup_judged()
 		and not internal.rolling_is_open()
 		or not pg_try_advisory_xact_lock(hashtext('rota reboot_judge')) then
-		return; -- there is nothing to do, or another nodemgrd does it
+		return; -- nothing is due, or another nodemgrd does it
 	end if;
 	if internal.setup_refuse() or internal.setup_hold() then
 		return; -- the next call goes on, with locks of its own
@@ -295,9 +298,9 @@ begin
 	end loop;
 end $$;
 comment on function api.reboot_judge() is
-	'Have nodes changed that are to be rebooted and are idle, or are idle with another setup than their default one; see which '
-	'are ready for the next stage, or late; hold or end the steps that cannot have their setup. '
-	'Answers which nodes changed their state.';
+	'Continue the changes of nodes. Begin those of idle nodes that are to be rebooted, or that have another setup than their '
+	'default one and are not needed with it; find nodes that are ready for the next stage, or late; hold or end the steps '
+	'that cannot have their setup. Returns the nodes whose state changed.';
 
 create function internal.reboot_ended(p_run rota.power_run) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -317,7 +320,7 @@ begin
 	perform internal.reboot_settle(v_reboot) where v_reboot.reboot_id is not null;
 end $$;
 comment on function internal.reboot_ended(rota.power_run) is
-	'Do what follows from the end of the program of a stage. The caller has locked the node.';
+	'Apply the end of the program of a stage to its change. The caller has locked the node.';
 
 create function internal.reboot_tidy() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -326,9 +329,10 @@ begin
 	delete from node_prep_args a where a.worked_at < now() - make_interval(days => internal.setting_int('reboot_days'));
 end $$;
 comment on function internal.reboot_tidy() is
-	'Delete changes of nodes that ended more than reboot_days ago, and arguments of preparations that have not been used since.';
+	'Delete changes of nodes that ended longer ago than the setting reboot_days says, and arguments of preparations that '
+	'have not been used since.';
 
--- People.
+-- Requests of users and operators.
 
 create function internal.reboot_ask(p_node rota.node, p_user text, p_reason text, p_asap boolean, p_next text) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
@@ -356,8 +360,8 @@ begin
 	return true;
 end $$;
 comment on function internal.reboot_ask(rota.node, text, text, boolean, text) is
-	'Have a node rebooted because an operator asks for it; whether anything changed. RT409: not now. '
-	'The caller has locked the node.';
+	'Have a node rebooted because an operator asks for it. Returns whether anything changed. RT409: not possible now. The '
+	'caller has locked the node.';
 
 create function internal.reboot_cancel(p_node rota.node, p_user text, p_message text) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
@@ -375,7 +379,8 @@ begin
 	return true;
 end $$;
 comment on function internal.reboot_cancel(rota.node, text, text) is
-	'Do not reboot a node after all; whether it was to be. RT409: its program is due. The caller has locked the node.';
+	'Cancel the reboot of a node. Returns whether there was one to cancel. RT409: its program is due already. The caller has '
+	'locked the node.';
 
 create function internal.reboots_json(p_names text[]) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -388,7 +393,8 @@ begin
 		from (
 			select x.* from node_reboot x where p_names = '{}' or x.node = any (p_names) order by x.reboot_id desc limit 50) r);
 end $$;
-comment on function internal.reboots_json(text[]) is 'The last 50 reboots of these nodes ({}: of any), the newest first.';
+comment on function internal.reboots_json(text[]) is
+	'The last 50 changes of these nodes ({}: of any), the newest first, as a JSON list.';
 
 create function internal.reboot_check(p_uid int, p_user text, p_request jsonb) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -413,7 +419,7 @@ begin
 	end if;
 end $$;
 comment on function internal.reboot_check(int, text, jsonb) is
-	'Refuse a request for reboots that is not possible, or not by this user.';
+	'Refuse a request for reboots that is malformed, or that this user may not make.';
 
 create function api.reboot(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -442,7 +448,7 @@ begin
 		from node n where n.name = any (v_names)));
 end $$;
 comment on function api.reboot(int, text, jsonb) is
-	'Have nodes rebooted, or not after all, all or none of them, or list the last reboots; for operators. '
-	'Request {action: reboot, cancel or list, nodes, reason, asap, next: resume or down}. Answer {nodes: [{node, state, reboot, '
-	'changed}]} (reboot: waiting, running or booting; null: none) or {reboots: [{reboot, node, state, reason, made_by, made_at, '
-	'asap, next, began_at, issued_at, ended_at, message}]}.';
+	'Have nodes rebooted, or cancel their reboots, all or none of them, or list the last reboots; for operators. Request '
+	'{action: reboot, cancel or list, nodes, reason, asap, next: resume or down}. Answer {nodes: [{node, state, reboot, '
+	'changed}]} (reboot: waiting, running or booting; null: none) or {reboots: [{reboot, node, state, reason, made_by, '
+	'made_at, asap, next, began_at, issued_at, ended_at, message}]}.';

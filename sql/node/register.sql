@@ -25,7 +25,7 @@ begin
 	return true;
 end $$;
 comment on function internal.node_state_set(int, text, text, text) is
-	'Change a node''s state and log it; whether anything changed.';
+	'Change a node''s state and log the change. Returns whether anything changed.';
 
 create function internal.node_shortfall(p_node int) returns text
 language sql stable set search_path = live, rota, pg_temp as $$
@@ -46,8 +46,8 @@ $$;
 comment on function internal.node_shortfall(int) is
 	'Resources of which a node has less than configured, as text; null: none, or the node has hardware_check off.';
 
--- A node that comes back proves what still runs there: the names of the attempts in its spool folder, and of those about which
--- its journal has more to tell.
+-- A node that comes back proves what still runs on it: it sends the names of the attempts in its spool folder, and of those about
+-- which its journal has unreported records.
 create function internal.node_inventory(p_facts jsonb)
 returns table (node_id int, rebooted boolean, attempts jsonb, reported jsonb, orphans int)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -55,7 +55,7 @@ language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return query
 	select n.node_id, n.boot_id is distinct from f.boot_id and n.boot_id is not null, f.attempts, coalesce(f.reported, '[]'),
-		-- Number of attempts that the node has although the database ended them or does not know them.
+		-- Number of attempts that the node has although the database has ended them or does not have them.
 		(select count(*)::int from jsonb_array_elements_text(f.attempts) x (name)
 			where not exists (select from allocation a
 				where a.job_id = split_part(x.name, '.', 1)::bigint
@@ -65,7 +65,8 @@ begin
 	join node n on n.name = f.name;
 end $$;
 comment on function internal.node_inventory(jsonb) is
-	'What nodes say at registration of the attempts they have, against what they are meant to have.';
+	'Compares the attempts that nodes report at registration with those that the database has for them, one row for each '
+	'node.';
 
 create function internal.given_again_from(p_node int) returns timestamptz
 language sql stable set search_path = live, rota, pg_temp as $$
@@ -84,8 +85,9 @@ create function internal.node_missing(p_facts jsonb)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
-	-- Another boot: what ran there before is gone, whatever the journal of that boot could not say. In the same boot, what is
-	-- neither in the spool nor in the journal nor on its way there. Holders of a group, which hold nothing, are among them.
+	-- After another boot: all attempts from before, even if the journal of that boot did not report their end. In the same
+	-- boot: attempts that are neither in the spool nor in the journal nor on their way to the node. Prolog owners of a group,
+	-- which hold no resources any more, are included.
 	return query
 	select a.node_id, a.job_id, a.step_id, a.attempt,
 		case when p.rebooted then 'the node was rebooted' else 'the node has nothing of it any more' end
@@ -94,7 +96,7 @@ begin
 		and (a.ended_at is null or (a.prolog_owner and a.gone_at is null))
 	cross join lateral (select a.job_id || '.' || a.step_id || '.' || a.attempt as name) k
 	where p.rebooted or (p.attempts is not null and not p.attempts ? k.name and not p.reported ? k.name
-		-- The launch request of an array is open as long as an element of it is.
+		-- The launch request of an array is open while an element of it has not ended.
 		and not (a.phase = 'ordered' and exists (select from node_order o
 			where o.node_id = a.node_id and o.kind = 'launch' and o.job_id = a.job_id
 				and a.step_id = any (o.step_id || o.also) and o.attempt = a.attempt)))
@@ -112,8 +114,8 @@ declare
 	v_jobs bigint[];
 	v_one record;
 begin
-	-- Neither side has anything: most nodes of a cluster that starts. In a new session, planning the rest takes longer than all
-	-- else that a registration does.
+	-- If neither side has attempts, as for most nodes of a cluster that starts: in a new session, planning the rest takes
+	-- longer than all other work of a registration.
 	if not exists (select from allocation a where a.node_id = any (p_nodes) and a.attempt > 0
 			and (a.ended_at is null or (a.prolog_owner and a.gone_at is null)))
 		and not jsonb_path_exists(p_facts, '$.nodes[*].attempts[*]')
@@ -144,7 +146,7 @@ begin
 		perform internal.attempt_lost(v_one.lost, v_one.message, 'node');
 		perform internal.prolog_owner_lost(v_one.lost);
 	end loop;
-	-- Attempts that nodes have although the database ended them or does not know them are killed there.
+	-- Attempts that nodes have, although the database has ended them or does not have them, are killed there.
 	perform internal.order_put((
 		select jsonb_agg(jsonb_build_object('node_id', p.node_id, 'kind', 'kill', 'job_id', k.job_id, 'step_id',
 			k.step_id, 'attempt', k.attempt,
@@ -171,7 +173,7 @@ declare
 	v_most int := internal.setting_int('flap_count');
 	v_times text[];
 begin
-	-- Only times since the last drain count, because an administrator who resumed the node has dealt with earlier ones.
+	-- Only losses since the last drain count, because an administrator who resumed the node has dealt with earlier ones.
 	v_times := array(
 		select to_char(e.at, 'YYYY-MM-DD HH24:MI:SS')
 		from node_event e
@@ -183,7 +185,8 @@ begin
 	return case when v_most > 0 and cardinality(v_times) >= v_most
 		then format('went down %s times: %s', cardinality(v_times), array_to_string(v_times, ', ')) end;
 end $$;
-comment on function internal.node_flaps(int) is 'Why a node that was lost several times is to be drained; null: it is not.';
+comment on function internal.node_flaps(int) is
+	'Returns the reason why a node that was lost several times is to be drained; null: it is not to be drained.';
 
 create function internal.node_admit(p_node rota.node, p_rebooted boolean, p_orphans int) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -209,8 +212,8 @@ begin
 	end if;
 end $$;
 comment on function internal.node_admit(rota.node, boolean, int) is
-	'Give a node that registers, and is not drained, the state that follows from its boot, the number of orphaned attempts '
-	'on it, its hardware, and how often it was lost.';
+	'Set the state of a node that registers, unless it is drained, by its boot, the number of orphaned attempts on it, its '
+	'hardware, and how often it was lost.';
 
 create function internal.node_resume(p_node rota.node, p_actor text, p_reason text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -218,7 +221,7 @@ declare
 	v_short constant text := internal.node_shortfall(p_node.node_id);
 	v_lease node_lease;
 begin
-	-- A node that is down returns by itself, when it has shown that no attempt is left there.
+	-- A node that is down comes back by itself when it has shown that no attempt is left on it.
 	select * into v_lease from node_lease l where l.node_id = p_node.node_id;
 	perform internal.node_state_set(p_node.node_id, case
 		when p_node.found is null then 'unknown'
@@ -232,8 +235,8 @@ begin
 		else coalesce(v_short, p_reason) end);
 end $$;
 comment on function internal.node_resume(rota.node, text, text) is
-	'Give a node that is drained or invalid the state that follows from its lease and hardware; p_reason: why, if that is up. '
-	'The caller has locked the node.';
+	'Set the state of a node that is drained or invalid by its lease and hardware; p_reason: the reason to log if the new '
+	'state is up. The caller has locked the node.';
 
 create function internal.lease_begin(p_facts jsonb, p_unexpected jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -252,13 +255,13 @@ begin
 		inventory_wanted = false;
 end $$;
 comment on function internal.lease_begin(jsonb, jsonb) is
-	'Give the nodes that register a lease; p_unexpected: {node_id: {orphans}}, the number of orphaned attempts on a node.';
+	'Give leases to the nodes that register; p_unexpected: {node_id: {orphans}}, the number of orphaned attempts on a node.';
 
 create function internal.report_deferred_drop(p_facts jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	-- Reports that were deferred on a lost connection and not applied are repeated by the node. On this connection, the
-	-- answer is still awaited.
+	-- The node repeats reports that were deferred on a lost connection and not applied. On this connection, the node still
+	-- waits for the answer.
 	delete from report_deferred o
 	where o.deferred_id in (
 		select l.deferred_id
@@ -268,7 +271,8 @@ begin
 			and l.reported_at < (select x.backend_start from pg_stat_get_activity(pg_backend_pid()) x)
 		for update of l skip locked);
 end $$;
-comment on function internal.report_deferred_drop(jsonb) is 'Drop the deferred reports that nodes that register repeat.';
+comment on function internal.report_deferred_drop(jsonb) is
+	'Delete the deferred reports of registering nodes, which the nodes repeat.';
 
 create function api.node_register(p_facts jsonb) returns table (node_id int, name text, lease_s int, orphans int,
 	server_us bigint)
@@ -292,7 +296,7 @@ begin
 	where (p.rebooted and p.node_id <> all (v_woken)) or p.orphans > 0;
 	update node n
 	set boot_id = f.boot_id, version = f.version, address = f.address, found = f.found, image = f.image,
-		-- A boot may have undone it.
+		-- A boot may have undone the preparation of the node.
 		prep_verified = n.prep is null or (n.prep_verified and n.boot_id is not distinct from f.boot_id)
 	from jsonb_to_recordset(p_facts -> 'nodes')
 		as f (name text, boot_id text, version text, address text, found jsonb, image text)
@@ -322,8 +326,9 @@ begin
 		join node_lease l on l.node_id = n.node_id;
 end $$;
 comment on function api.node_register(jsonb) is
-	'Register the nodes of a process manager, the hardware it found and the attempts it has: {"nodes": [{name, boot_id, '
-	'version, address, found, image, lease_s, margin_s, attempts: ["812.0.1"], reported: [...]}]}; reported: only its journal '
-	'has more of them. Answers the nodes that exist (a name without a row is none), and the number of orphaned attempts of each. '
-	'A node serves when there are none, and has to register again then. server_us: as in api.node_report. '
-	'28000: the session does not speak for all of the nodes. 40001: the node has to register again.';
+	'Register the nodes of a process manager, with the hardware that it found and the attempts that it has: {"nodes": '
+	'[{name, boot_id, version, address, found, image, lease_s, margin_s, attempts: ["812.0.1"], reported: [...]}]}; '
+	'reported: attempts of which only the node''s journal has records. Returns one row for each node that exists (none for '
+	'an unknown name), with the number of its orphaned attempts. A node may run steps when it has none; until then, it has '
+	'to register again when they have ended. server_us: as in api.node_report. 28000: the session does not speak for all of '
+	'the nodes. 40001: the node has to register again.';

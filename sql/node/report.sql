@@ -1,4 +1,4 @@
--- What nodes report: records of their journals, in order.
+-- Reports of nodes: records of their journals, in order.
 --
 -- Invariants:
 -- - A record counts for the attempt and node that it names. What was reported before changes nothing, so a process manager that
@@ -25,8 +25,8 @@ begin
 				d.last_us * c_us as last, least(d.keeper_us, d.run_us, d.tasked_us) as began_us,
 				-- The record of the start is missing if another server acknowledged it and its commits are lost.
 				coalesce(d.run_us, case when a.phase in ('ordered', 'prolog', 'ready') then d.tasked_us end) as started_us,
-				-- Only the first node can be the only one: of a wide attempt, the long list is not read for each
-				-- node.
+				-- Only the first node can be the only one, so the long list of nodes of a wide attempt is not
+				-- read for each node.
 				x.single
 			from internal.report_digest(p_reported) d
 			left join allocation a on a.job_id = d.job and a.step_id = d.step and a.attempt = d.attempt
@@ -44,9 +44,10 @@ begin
 			group by k.node, k.job
 			having bool_or(k.waits)
 		), clocked as (
-			-- Attempts of one job whose first records are in the same report of a node get the same boot_at. It is not before
-			-- the boot_at of an earlier attempt in the report, since elements of an array pass on CPUs in their order.
-			-- Attempts that were lost are apart: the node may have started again since, and its clock with it.
+			-- Attempts of one job whose first records are in the same report of a node get the same boot_at. It is
+			-- not before the boot_at of an earlier attempt in the report, since elements of an array pass on CPUs in
+			-- their order. Lost attempts are handled separately: the node may have booted since, and its clock has
+			-- begun anew.
 			select k.*, coalesce(k.fixed_at, greatest(least(k.boot_at, now() - max(k.last) over o),
 				max(k.fixed_at) over o, b.boot_at,
 				max(k.earliest) filter (where k.fixed_at is null) over o)) as fix
@@ -81,16 +82,17 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_now constant timestamptz := clock_timestamp();
 begin
-	perform day_range('rejected_report', (v_now at time zone 'UTC')::date); -- however long nodemgrd has been away
+	perform day_range('rejected_report', (v_now at time zone 'UTC')::date); -- however long nodemgrd has been stopped
 	insert into rejected_report (at, actor, what) values (v_now, 'node', p_rejected);
 end $$;
-comment on function internal.rejected_keep(jsonb) is 'Store records that nodes have reported and that are not applied.';
+comment on function internal.rejected_keep(jsonb) is
+	'Store records that nodes have reported and that are not applied, in rota.rejected_report.';
 
 create function internal.report_reject(p_reported internal.report_content[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	-- Attempts given up with their node, or unknown. What was for an attempt that is over (late), or an order for it
-	-- (refused), changed nothing on the node.
+	-- Records of attempts that were lost with their node, or that are unknown. Orders for an attempt that was over (late), or
+	-- a refused launch request, changed nothing on the node.
 	v_rejected jsonb := (
 		select jsonb_agg(r.value order by w.nr, r.nr)
 		from unnest(p_reported) with ordinality w (boot_at, records, coalesced, nr)
@@ -121,9 +123,9 @@ begin
 	end if;
 end $$;
 comment on function internal.report_reject(internal.report_content[]) is
-	'Store records that fit no attempt, and have what still runs of lost attempts killed.';
+	'Store records that match no attempt, and have the processes of lost attempts that still run killed.';
 
--- Steps over several nodes: when every node is ready, those with tasks get the order go; the others only hold their nodes.
+-- Steps over several nodes: when every node is ready, nodes with tasks get the order `go`; the others only hold their resources.
 create function internal.report_go(p_ready internal.attempt_key[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
@@ -134,7 +136,7 @@ begin
 				v.job_id, 'step_id', v.step_id,
 				'attempt', v.attempt) as reported
 			from (
-				-- Computed once a step, and sent once: with the report that releases the nodes.
+				-- Computed once for each step, and sent once: with the report that releases the nodes.
 				select v.job_id, v.step_id, v.attempt,
 					coalesce(internal.spec_field(r.spec, 'per_task'), '0') = '1' as per_task
 				from unnest(p_ready) v
@@ -162,14 +164,14 @@ begin
 	if v_seen = '{}' then
 		return;
 	end if;
-	-- The keeper is there, or the tasks are.
+	-- The keeper has started, or the tasks have.
 	update allocation a
 	set phase = case when v.run_at is not null then 'running' when v.ready then 'ready' else 'prolog' end,
 		boot_at = coalesce(a.boot_at, v.boot_at)
 	from unnest(v_seen) v
 	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
 		and (a.phase = 'ordered' or (a.phase in ('prolog', 'ready') and (v.run_at is not null or v.ready)));
-	-- A step whose tasks start, or end, in the same report is not shown in its prolog.
+	-- A step whose tasks start, or end, in the same report is not shown in state prolog.
 	perform internal.step_move('node', array(
 		select internal.move_of(job_id => v.job_id, step_id => v.step_id,
 			event => case when min(v.run_at) is null then 'prolog' else 'run' end,
@@ -190,7 +192,7 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_last record;
 begin
-	-- The first node speaks for the step.
+	-- The records of the first node decide for the step.
 	for v_last in
 		select x.job, x.step, x.attempt, x.kind, v.boot_at + x.at_us * interval '1 microsecond' as at, x.at_us as clock
 		from unnest(p_reported) with ordinality w (boot_at, records, coalesced, nr)
@@ -203,7 +205,7 @@ begin
 		where x.kind in ('suspended', 'resumed')
 		order by w.nr, x.nr
 	loop
-		-- The node's clock shows what was reported before, as an attempt does not outlive a boot.
+		-- The node's clock shows which records were reported before, as an attempt does not outlive a boot.
 		update attempt t
 		set pause_clock = v_last.clock
 		where t.job_id = v_last.job and t.step_id = v_last.step and t.attempt = v_last.attempt
@@ -221,7 +223,7 @@ begin
 	end loop;
 end $$;
 comment on function internal.report_pause(internal.report_content[], internal.attempt_report[]) is
-	'Records of kinds suspended and resumed of attempts in p_seen.';
+	'Apply records of kinds suspended and resumed of attempts in p_seen.';
 
 create function internal.report_hook(p_reported internal.report_content[], p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -243,7 +245,7 @@ begin
 	on conflict do nothing;
 end $$;
 comment on function internal.report_hook(internal.report_content[], internal.attempt_report[]) is
-	'Records of kind hook of attempts in p_seen.';
+	'Store records of kind hook of attempts in p_seen.';
 
 -- A step on many nodes has as many records of kinds keeper and ready, so a report has them as one entry for each attempt.
 create function internal.report_ready(p_ready jsonb, p_boot_at timestamptz, out new_count int, out rest jsonb)
@@ -269,7 +271,7 @@ begin
 			returning a.node_id, a.boot_at
 		)
 		select coalesce(array_agg(m.node_id), '{}'), min(m.boot_at) + v_one.clock into v_ready, v_at from made m;
-		-- Records that were reported before, or fit no attempt, are checked one by one.
+		-- Records that were reported before, or match no attempt, are checked one by one.
 		if cardinality(v_ready) < cardinality(v_one.nodes) then
 			rest := rest || (
 				select coalesce(jsonb_agg(jsonb_build_object('node', n.node, 'job', v_one.job, 'step', v_one.step,

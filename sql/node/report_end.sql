@@ -1,4 +1,4 @@
--- What nodes report of the end of an attempt: its tasks are done, what it used, how it ended.
+-- Reports of nodes about the end of an attempt: its tasks are done, its resource use, its outcome.
 --
 -- Called by: apply.sql.
 
@@ -6,12 +6,12 @@ create function internal.report_done(p_seen internal.attempt_report[]) returns v
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_freed internal.allocation_end[];
-	-- Pre-dispatched elements that are now known to have started.
+	-- Include pre-dispatched elements that are now known to have started.
 	v_begun internal.attempt_report[] := array(select v::internal.attempt_report from unnest(p_seen) v
 		where v.waits and v.open and v.began_at is not null);
 begin
-	-- What an attempt holds is free after its end, and after a refusal. In a job group it is free as soon as the tasks have
-	-- ended. The attempt that ran the prolog goes on all the same, because it runs the epilog later.
+	-- Resources of an attempt are free after its end, and after a refusal. In a job group they are free as soon as the tasks
+	-- have ended. The attempt that ran the prolog stays on the node, because it runs the epilog later.
 	v_freed := array(
 		select internal.allocation_end_of(job_id => v.job_id, step_id => v.step_id, attempt => v.attempt,
 			node_id => v.node_id, at => coalesce(v.end_at, v.done_at), gone => v.end_at is not null or v.refused,
@@ -29,7 +29,7 @@ begin
 	if cardinality(v_freed) = cardinality(p_seen) then
 		return;
 	end if;
-	-- Attempts that wait only for an epilog, and attempts whose resources were freed before.
+	-- Include attempts that wait only for an epilog, and attempts whose resources were freed before.
 	with gone as (
 		update allocation a
 		set phase = case when v.end_at is null then 'done' else 'ended' end,
@@ -55,7 +55,7 @@ begin
 		where g.used having count(*) > 0;
 end $$;
 comment on function internal.report_done(internal.attempt_report[]) is
-	'Store what nodes report of ends: of tasks, and of all that an attempt had on a node.';
+	'Store what nodes report about the end of tasks, and the end of an attempt on a node.';
 
 create function internal.report_facts(p_seen internal.attempt_report[]) returns internal.attempt_fact[]
 language plpgsql immutable set search_path = live, rota, pg_temp as $$
@@ -64,12 +64,12 @@ begin
 		with said as (
 			select v.job_id, v.step_id, v.attempt, v.seq, v.run_at, v.session_id, v.done_at, v.exit_code, v.signal,
 				v.single,
-				-- A keeper that is gone without a report of its tasks' ends: they are lost.
+				-- If a keeper is gone without a report of its tasks' ends, the tasks are lost.
 				case when v.done_at is null then 'node_fail' else v.outcome end as outcome,
 					case when v.done_at is null then 'node' else v.cause end as cause,
 				case when v.done_at is null then 'a node did not say how the tasks ended'
 					else v.message end as message,
-				-- How it ended on a node that it gave back decides nothing.
+				-- How the attempt ended on a node that it gave back does not count.
 				v.phase not in ('done', 'ended') and coalesce(v.done_at, v.end_at) is not null and not v.given_back
 					as over
 			from unnest(p_seen) v
@@ -111,8 +111,8 @@ begin
 	if v_ending = '{}' then
 		return;
 	end if;
-	-- Over several nodes: when the tasks of one failed, the others are ended. Otherwise nodes that only hold their place get
-	-- the order end when the node with the script, or every node with tasks, is done.
+	-- Steps over several nodes: when the tasks of one node failed, the others are ended. Otherwise, nodes that only hold
+	-- their resources get the order `end` when the node with the script, or every node with tasks, is done.
 	perform internal.order_put((
 		select jsonb_agg(l.reported)
 		from (
@@ -153,7 +153,7 @@ begin
 		) l));
 	perform internal.node_leave(array(
 		select (v.job_id, v.step_id, v.attempt)::internal.attempt_key from unnest(v_ending) v where not v.single));
-	-- Tasks over, epilog still at work: seen as ending.
+	-- The tasks are over and an epilog still runs: the state of the step is ending.
 	perform internal.step_move('node', array(
 		select internal.move_of(job_id => v.job_id, step_id => v.step_id, event => 'end', at => v.done_at)
 		from (select e.job_id, e.step_id, e.attempt, max(e.done_at) as done_at from unnest(v_ending) e group by e.job_id,
@@ -188,5 +188,5 @@ begin
 	perform internal.prolog_owner_lost(v_lost);
 end $$;
 comment on function internal.report_gone(internal.report_content[]) is
-	'Give up attempts that nodes had accepted before, and of which they have nothing any more. The caller holds the locks of '
-	'jobs, nodes and licences.';
+	'Give up attempts that nodes had accepted before and no longer have. The caller holds the locks of jobs, nodes and '
+	'licences.';

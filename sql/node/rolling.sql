@@ -1,4 +1,5 @@
--- Rolling changes: many nodes are rebooted or get another default image, some at a time, while the cluster works on.
+-- Rolling changes: many nodes are rebooted or get another default image, some at a time, while the rest of the cluster runs
+-- steps.
 --
 -- Called by: operators (api.rolling), nodemgrd (internal.rolling_judge by api.reboot_judge), and the end of the change of a node
 -- (internal.reboot_end).
@@ -13,7 +14,7 @@ create function internal.rolling_is_open() returns boolean
 language sql stable set search_path = rota, pg_temp as $$
 	select exists (select from rolling_change c where c.ended_at is null);
 $$;
-comment on function internal.rolling_is_open() is 'Whether a rolling change is not over.';
+comment on function internal.rolling_is_open() is 'Whether any rolling change is open.';
 
 create function internal.rolling_next() returns int[]
 language sql stable set search_path = live, rota, pg_temp as $$
@@ -31,8 +32,8 @@ language sql stable set search_path = live, rota, pg_temp as $$
 	where x.nr <= x.slots;
 $$;
 comment on function internal.rolling_next() is
-	'Nodes whose turn it is, idle ones first: as many of each rolling change as may be out of use besides those that are. Nodes '
-	'that are down, off or being changed otherwise wait.';
+	'Nodes to be changed next, idle ones first: as many of each rolling change as may be out of use, less those that are. '
+	'Nodes that are down, off or being changed otherwise wait.';
 
 create function internal.rolling_begin(p_node int) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -47,7 +48,7 @@ begin
 	if v_change.change_id is null or (internal.reboot_open(p_node)).reboot_id is not null then
 		return; -- cancelled, or changed otherwise meanwhile
 	elsif v_node.node_id is null or v_node.image = v_change.image then
-		-- It is deleted, or right already.
+		-- The node was deleted, or has the wanted image already.
 		update node set default_image = v_change.image where node_id = p_node and image = v_change.image;
 		update rolling_node set state = case when v_node.node_id is null then 'cancelled' else 'done' end
 		where change_id = v_change.change_id and node_id = p_node;
@@ -62,8 +63,8 @@ begin
 	perform internal.reboot_drain(v_reboot, v_change.made_by);
 end $$;
 comment on function internal.rolling_begin(int) is
-	'Begin with a node whose turn it is: nothing starts there any more, and it is changed when it is idle. '
-	'The caller has locked the node.';
+	'Begin to change a node: no step starts on it any more, and it is changed when it is idle. The caller has locked the '
+	'node.';
 
 create function internal.rolling_ended(p_reboot rota.node_reboot, p_state text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -74,8 +75,8 @@ begin
 	end if;
 end $$;
 comment on function internal.rolling_ended(rota.node_reboot, text) is
-	'The change of a node is over; if it was that of a rolling change, the image is its default one from now on. '
-	'The caller has locked the node.';
+	'Handle the end of a node''s change. If it belonged to a rolling change that has succeeded, its image becomes the '
+	'default image of the node. The caller has locked the node.';
 
 create function internal.rolling_end(p_change bigint, p_state text, p_message text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -83,7 +84,7 @@ begin
 	update rolling_change set state = p_state, message = p_message, ended_at = clock_timestamp()
 	where change_id = p_change and ended_at is null;
 	update rolling_node set state = 'cancelled' where change_id = p_change and state = 'waiting';
-	-- What has not begun is taken back; a program that runs cannot be.
+	-- Changes of nodes that have not begun are cancelled; a program that runs cannot be.
 	perform internal.reboot_cancel(n, 'nodemgrd', p_message)
 	from rolling_node w
 	join node_reboot r on r.reboot_id = w.reboot_id and r.state = 'waiting'
@@ -91,7 +92,8 @@ begin
 	where w.change_id = p_change and w.state = 'changing';
 end $$;
 comment on function internal.rolling_end(bigint, text, text) is
-	'Change no more nodes. The caller has locked the nodes that are not over (internal.rolling_nodes).';
+	'Close a rolling change: no more nodes are changed. The caller has locked those of its nodes that are not over '
+	'(internal.rolling_nodes).';
 
 create function internal.rolling_nodes(p_changes bigint[]) returns int[]
 language sql stable set search_path = rota, pg_temp as $$
@@ -99,7 +101,7 @@ language sql stable set search_path = rota, pg_temp as $$
 	where w.change_id = any (p_changes) and w.state in ('waiting', 'changing');
 $$;
 comment on function internal.rolling_nodes(bigint[]) is
-	'Nodes of rolling changes that are not over. Their locks keep a node from beginning meanwhile.';
+	'Nodes of rolling changes whose own changes are not over. Their locks keep a node from beginning meanwhile.';
 
 create function internal.rolling_failed() returns bigint[]
 language sql stable set search_path = rota, pg_temp as $$
@@ -129,10 +131,10 @@ begin
 		where w.change_id = c.change_id and w.state in ('waiting', 'changing'));
 end $$;
 comment on function internal.rolling_judge(bigint[], int[]) is
-	'Stop rolling changes that have failed, begin with the nodes whose turn it is, and end changes that are over. '
-	'The caller has locked all these nodes.';
+	'Stop rolling changes that have failed (p_failed), begin to change the next nodes (p_next), and close rolling changes '
+	'that are over. The caller has locked all these nodes.';
 
--- People.
+-- Requests of users and operators.
 
 create function internal.rolling_most(p_text text, p_nodes int) returns int
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -143,7 +145,7 @@ begin
 	return case when p_text like '%\%' then greatest(1, p_nodes * rtrim(p_text, '%')::int / 100) else p_text::int end;
 end $$;
 comment on function internal.rolling_most(text, int) is
-	'Number of nodes that p_text means of p_nodes: a number as it is, a share such as 10% rounded down, but 1 at least.';
+	'Number of nodes that p_text means, out of p_nodes: a number as it is, a share such as 10% rounded down, but at least 1.';
 
 create function internal.rolling_check(p_uid int, p_user text, p_request jsonb) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -176,7 +178,7 @@ begin
 	perform internal.object_need('image', array[v_image]) where v_image is not null;
 end $$;
 comment on function internal.rolling_check(int, text, jsonb) is
-	'Refuse a request for a rolling change that is not possible, or not by this user.';
+	'Refuse a request for a rolling change that is malformed, or that this user may not make.';
 
 create function internal.rolling_start(p_user text, p_request jsonb) returns bigint
 language plpgsql set search_path = rota, pg_temp as $$
@@ -214,7 +216,7 @@ exception when unique_violation then
 	raise exception 'node "%" is in rolling change % already', split_part(v_wrong, ' ', 1), split_part(v_wrong, ' ', 2)
 		using errcode = 'RT409', hint = 'Wait for its end, or cancel it: rota admin node cancel-change.';
 end $$;
-comment on function internal.rolling_start(text, jsonb) is 'Write a new rolling change. Returns its number.';
+comment on function internal.rolling_start(text, jsonb) is 'Store a new rolling change. Returns its number.';
 
 create function internal.rolling_json(p_change bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -232,7 +234,7 @@ begin
 			order by x.change_id desc limit 50) c);
 end $$;
 comment on function internal.rolling_json(bigint) is
-	'A rolling change (null: the last 50, the newest first), with its nodes by state.';
+	'A rolling change (null: the last 50, the newest first) as JSON, with its nodes by state.';
 
 create function api.rolling(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -255,7 +257,7 @@ begin
 	return jsonb_build_object('changes', internal.rolling_json(v_change));
 end $$;
 comment on function api.rolling(int, text, jsonb) is
-	'Have many nodes booted again, or given another default image, some at a time; cancel that, or list such changes; operators '
-	'cancel and list. Request {action: start, list or cancel, nodes (all), image, reboot, at_most: a number or "10%", failures, '
-	'reason, change}. Answer {changes: [{change_id, image, reason, at_most, failures_most, made_by, made_at, state, ended_at, '
-	'message, nodes: {state: [node]}}]}.';
+	'Have many nodes booted again, or given another default image, some at a time; or cancel or list such changes. Operators '
+	'may only cancel and list. Request {action: start, list or cancel, nodes (default all), image, reboot, at_most: a number '
+	'or "10%", failures, reason, change}. Answer {changes: [{change_id, image, reason, at_most, failures_most, made_by, '
+	'made_at, state, ended_at, message, nodes: {state: [node]}}]}.';

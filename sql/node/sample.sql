@@ -1,5 +1,5 @@
--- Samples of what running steps use, as nodes report them. Each sample counts once: the clock of its node shows whether it was
--- reported before.
+-- Samples of the resource use of running steps, as nodes report them. Each sample counts once: the clock of its node shows
+-- whether it was reported before.
 
 create function internal.gauges_join(p_before jsonb, p_now jsonb) returns jsonb
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -31,16 +31,16 @@ begin
 		join jsonb_each(p_figures) f on split_part(f.key, '.', 1) = g.key || u and jsonb_typeof(f.value) = 'number');
 end $$;
 comment on function internal.gauges_of(jsonb, jsonb) is
-	'Of a node''s figures {"gpu0.util": 35} those of units that are held: {"gpu": [0, 3]}; null: none.';
+	'Of the values of a node''s plug-in, {"gpu0.util": 35}, those of the devices that are held, {"gpu": [0, 3]}; null: none.';
 
 create function internal.sample_rate(p_before bigint, p_now bigint, p_usec bigint) returns double precision
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
-	-- A counter can go back, for example when a process ends. Then the CPU time between the samples is unknown.
+	-- A counter can decrease, for example when a process ends. Then the rate between the samples is unknown.
 	return case when p_usec > 0 and p_now >= p_before then (p_now - p_before) * 1e6 / p_usec end;
 end $$;
 comment on function internal.sample_rate(bigint, bigint, bigint) is
-	'By how much a counter rose in a second of so many microseconds.';
+	'Increase of a counter per second, from two values that are p_usec microseconds apart.';
 
 create function api.node_sampled(p_node int)
 returns table (job_id bigint, step_id int, attempt int, sample_s int, first_task int, tasks int, units boolean)
@@ -61,9 +61,9 @@ language sql stable security definer set search_path = live, rota, pg_temp as $$
 		and coalesce(r.sample_s, p.sample_s) > 0;
 $$;
 comment on function api.node_sampled(int) is
-	'Attempts on a node that are to be sampled: for a process manager that has just started. sample_s: seconds between '
-	'samples; tasks: processes of the step that there are to be, from rank first_task on; units: it holds generic '
-	'resources. 28000: the session does not speak for the node.';
+	'Attempts on a node that are to be sampled, for a process manager that has just started. sample_s: seconds between '
+	'samples; tasks: number of processes of the step on the node, from rank first_task on; units: whether the attempt has '
+	'generic resources. 28000: the session does not speak for the node.';
 
 create function internal.sample_put(p_node int, p_clock bigint, p_at timestamptz, p_figures jsonb, p_steps jsonb, p_poll boolean)
 	returns int
@@ -94,8 +94,8 @@ begin
 		from said s
 		order by s.job, s.step, s.attempt, s.task
 		on conflict (job_id, step_id, attempt, node_id, task) do update
-		-- A sample taken because a user watches, except the first of all, sets the last and the highest figures only: a
-		-- mean needs samples at equal distances.
+		-- A sample that is taken because a user watches, except the very first one, sets the last and the highest values
+		-- only: a mean needs samples at equal intervals.
 		set samples = t.samples + (not p_poll)::int, clock = excluded.clock, last_at = excluded.last_at,
 			only_task = coalesce(excluded.only_task, t.only_task),
 			cpu_usec = excluded.cpu_usec,
@@ -111,7 +111,7 @@ begin
 			write_rate_max = greatest(t.write_rate_max,
 			internal.sample_rate(t.write_bytes, excluded.write_bytes, excluded.clock - t.clock)),
 			minor_faults = excluded.minor_faults, major_faults = excluded.major_faults,
-			-- A mean that lacks one of its parts is not known: null stays null.
+			-- A mean of which a part is unknown is unknown: null stays null.
 			rss_kb = excluded.rss_kb, rss_kb_max = greatest(t.rss_kb_max, excluded.rss_kb),
 				rss_kb_sum = t.rss_kb_sum + case when p_poll then 0 else excluded.rss_kb end,
 			swap_kb = excluded.swap_kb, swap_kb_max = greatest(t.swap_kb_max, excluded.swap_kb),
@@ -124,7 +124,7 @@ begin
 		where t.clock < excluded.clock
 		returning t.job_id, t.step_id, t.attempt, t.task, not p_poll or t.first_clock = t.clock as counts
 	), put as (
-		-- A day that has no partition is one of which samples are dropped already.
+		-- Samples of a day without a partition are old enough to be dropped.
 		insert into sample (at, job_id, step_id, attempt, node_id, task, cpu_usec, rss_kb, swap_kb, minor_faults,
 			major_faults, rchar, wchar, read_bytes, write_bytes,
 			processes, threads, gauges)
@@ -139,8 +139,8 @@ begin
 	return v_new;
 end $$;
 comment on function internal.sample_put(int, bigint, timestamptz, jsonb, jsonb, boolean) is
-	'Store samples taken on a node at one moment; answers the number of new ones. p_poll: taken because a user watches, so '
-	'only the current figures are kept, unless there were none before.';
+	'Store samples that were taken on a node at one moment. Returns the number of new ones. p_poll: taken because a user '
+	'watches, so only the current values are kept, unless there were none before.';
 
 create function api.node_sample(p_report jsonb) returns int
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -162,10 +162,10 @@ begin
 	return v_new;
 end $$;
 comment on function api.node_sample(jsonb) is
-	'Samples of steps on a node: {"node", "boot_us", "rounds": [{"clock", "look", "figures": {"gpu0.util": 35}, "steps": '
-	'[{job, step, attempt, task, only_task, cpu_usec, rss_kb, ...}]}]}. look: taken because a user watches '
-	'(internal.sample_poll), which counts as a sample only where it is the first. A repeated sample changes nothing. '
-	'Answers the number of new samples. 28000: the session does not speak for the node.';
+	'Store samples of steps on a node: {"node", "boot_us", "rounds": [{"clock", "look", "figures": {"gpu0.util": 35}, '
+	'"steps": [{job, step, attempt, task, only_task, cpu_usec, rss_kb, ...}]}]}. look: taken because a user watches '
+	'(internal.sample_poll), which counts as a sample only if it is the first one. A repeated sample changes nothing. '
+	'Returns the number of new samples. 28000: the session does not speak for the node.';
 
 create function internal.sample_poll(p_nodes int[]) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
@@ -173,5 +173,5 @@ begin
 	perform pg_notify('rota_look_' || n, '') from unnest(p_nodes) n;
 end $$;
 comment on function internal.sample_poll(int[]) is
-	'Notify process managers that a user watches what runs on these nodes: each takes samples every second, for ten '
-	'seconds. The caller repeats this as long as somebody watches.';
+	'Notify process managers that a user watches the steps on these nodes: each takes samples every second, for ten seconds. '
+	'The caller repeats this while the user watches.';

@@ -1,5 +1,5 @@
 -- Setups of nodes: a setup is an image and a preparation. Nodes get the setup that a step asks for, and go back to their default
--- image without a preparation when nothing needs the other. What a change consists of is in sql/node/reboot.sql.
+-- image without a preparation when no step needs the other setup. sql/node/reboot.sql has the stages of a change.
 --
 -- Called by: the leader (api.schedule_setup) and nodemgrd (api.reboot_judge).
 --
@@ -21,28 +21,28 @@ create function internal.prep_args(p_prep text) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select substr(p_prep, length(split_part(p_prep, ':', 1)) + 2);
 $$;
-comment on function internal.prep_args(text) is 'Arguments of a preparation that is written as NAME:ARGS; empty: it has none.';
+comment on function internal.prep_args(text) is 'Arguments of a preparation that is written as NAME:ARGS; empty: none.';
 
 create function internal.image_failed(p_image rota.node_image) returns boolean
 language sql stable set search_path = rota, pg_temp as $$
 	select internal.setting_int('image_failures') between 1 and (p_image).failures;
 $$;
 comment on function internal.image_failed(rota.node_image) is
-	'Whether nodes could not be booted with an image as often as the setting image_failures says.';
+	'Whether an image has failed to boot on nodes as often as the setting image_failures says.';
 
 create function internal.prep_failed(p_prep rota.node_prep) returns boolean
 language sql stable set search_path = rota, pg_temp as $$
 	select internal.setting_int('image_failures') between 1 and (p_prep).failures;
 $$;
 comment on function internal.prep_failed(rota.node_prep) is
-	'Whether nodes could not be prepared as often as the setting image_failures says.';
+	'Whether a preparation has failed on nodes as often as the setting image_failures says.';
 
 create function internal.prep_is_tried(p_prep text) returns boolean
 language sql stable set search_path = rota, pg_temp as $$
 	select internal.prep_args(p_prep) = '' or exists (select from node_prep_args a
 		where a.prep = internal.prep_name(p_prep) and a.args = internal.prep_args(p_prep) and a.worked_at is not null);
 $$;
-comment on function internal.prep_is_tried(text) is 'Whether a preparation has no arguments, or has worked with these.';
+comment on function internal.prep_is_tried(text) is 'Whether a preparation has no arguments, or has worked with these arguments.';
 
 create function internal.setup_judged() returns boolean
 language sql stable set search_path = rota, pg_temp as $$
@@ -52,7 +52,9 @@ language sql stable set search_path = rota, pg_temp as $$
 		or exists (select from node_prep p where p.failures > 0)
 		or exists (select from node_prep_args a where a.failed_at is not null);
 $$;
-comment on function internal.setup_judged() is 'Whether a node has another setup than its default one, or something has failed.';
+comment on function internal.setup_judged() is
+	'Whether nodemgrd has work with setups: a node has another setup than its default one, or an image or preparation has '
+	'failed.';
 
 -- Changes of setups.
 
@@ -76,7 +78,7 @@ declare
 	v_prep constant text := case when v_undo is not null or p_node.prep is null then p_prep end;
 	v_reboot node_reboot;
 begin
-	-- Neither is deleted until the change is stored.
+	-- The lock keeps image and preparation from being deleted until the change is stored.
 	perform from node_image i where i.image = v_image for key share;
 	perform from node_prep p where p.prep = internal.prep_name(v_prep) for key share;
 	if p_node.state <> 'up' or p_node.power <> 'on' or num_nonnulls(v_image, v_undo, v_prep) = 0
@@ -96,8 +98,8 @@ begin
 	return true;
 end $$;
 comment on function internal.setup_change(rota.node, text, text, text) is
-	'Have an idle node changed to an image and a preparation (null: none). false: the node is busy, already has this setup, '
-	'or is not allowed it. The caller has locked the node.';
+	'Have an idle node changed to an image and a preparation (null: none). Returns false if the node is busy, already has '
+	'this setup, or may not get it. The caller has locked the node.';
 
 create function api.schedule_setup(p_term bigint, p_nodes int[], p_images text[], p_preps text[]) returns int
 language plpgsql security definer set lock_timeout = '5s' set search_path = rota, pg_temp as $$
@@ -112,8 +114,8 @@ begin
 	return v_asked;
 end $$;
 comment on function api.schedule_setup(bigint, int[], text[], text[]) is
-	'Have nodes booted with images and prepared as steps need them, unless they are in use meanwhile. Answers how many. '
-	'RT412: no longer leader.';
+	'Have nodes booted with images and prepared as steps need them, except nodes that are in use meanwhile. Returns how '
+	'many. RT412: no longer leader.';
 
 create function internal.setup_idle() returns setof rota.node
 language sql stable set search_path = live, rota, pg_temp as $$
@@ -132,7 +134,7 @@ language sql stable set search_path = live, rota, pg_temp as $$
 		and not exists (select from plan p where p.reason in ('power', 'image', 'prep') and n.node_id = any (p.nodes));
 $$;
 comment on function internal.setup_idle() is
-	'Idle nodes with another setup than their default one that no pending step asks for.';
+	'Idle nodes with a setup other than their default one, if no pending step asks for that setup.';
 
 create function internal.setup_constraint(p_constraint text, p_prep text) returns text
 language sql stable set search_path = rota, pg_temp as $$
@@ -140,7 +142,8 @@ language sql stable set search_path = rota, pg_temp as $$
 		(select p.feature from node_prep p where p.prep = internal.prep_name(p_prep)));
 $$;
 comment on function internal.setup_constraint(text, text) is
-	'The features that a step with a preparation needs: its own ones, and that of nodes that can be prepared.';
+	'The features that the nodes of a step with a preparation need: those that the step asks for, and that of nodes that can '
+	'be prepared.';
 
 -- Steps that cannot have their setup.
 
@@ -156,7 +159,8 @@ language sql stable set search_path = live, rota, pg_temp as $$
 	join step_request q on internal.prep_name(q.prep) = p.prep and q.prep is not null
 	where internal.prep_failed(p);
 $$;
-comment on function internal.setup_barred() is 'Requests for an image or a preparation that has failed too often.';
+comment on function internal.setup_barred() is
+	'Requests of steps for an image or a preparation that has failed too often, one row each.';
 
 create function internal.setup_hold() returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -192,8 +196,8 @@ begin
 	return v_held is not null;
 end $$;
 comment on function internal.setup_hold() is
-	'Hold the steps that ask for an image or a preparation that has failed too often, so that they do not drain one node after '
-	'the other; whether there were any. Locks jobs, then nodes.';
+	'Hold the steps that ask for an image or a preparation that has failed too often, so that they do not drain one node '
+	'after the other. Returns whether there were any. Locks jobs, then nodes.';
 
 create function internal.setup_refuse() returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -212,7 +216,7 @@ begin
 		join step_request q on q.prep = a.prep || ':' || a.args
 		join step s on s.job_id = q.job_id and s.request_id = q.step_id and s.ended_at is null and s.state = 'pending');
 	perform internal.job_lock(v_jobs);
-	-- What has become of their steps is known under the lock only.
+	-- The states of the steps are known only under the lock.
 	select coalesce(array_agg(x.job_id), '{}'), coalesce(array_agg(x.request_id), '{}'), coalesce(array_agg(x.reason), '{}')
 	into v_jobs, v_requests, v_reasons
 	from (
@@ -228,8 +232,8 @@ begin
 	return true;
 end $$;
 comment on function internal.setup_refuse() is
-	'End the steps that ask for a preparation with arguments that have failed and never worked; '
-	'whether there were such arguments. Locks jobs.';
+	'End the steps that ask for a preparation with arguments that have failed and never worked. Returns whether there were '
+	'such arguments. Locks jobs.';
 
 create function internal.setup_is_wrong(p_decided internal.start_decision[]) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -243,5 +247,5 @@ begin
 			or r.prep is distinct from n.prep or not n.prep_verified);
 end $$;
 comment on function internal.setup_is_wrong(internal.start_decision[]) is
-	'Whether a step is to start on a node whose image is neither the one that it asks for nor, if it asks for none, the default '
-	'one, or that is not prepared as it asks.';
+	'Whether a step is to start on a node with a wrong image or preparation. The image must be the one that the step asks '
+	'for, or if it asks for none the default image; the preparation must be the one that it asks for.';

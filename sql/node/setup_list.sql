@@ -1,4 +1,4 @@
--- Images and preparations as people see them: each user those that his jobs may ask for.
+-- Images and preparations for users: each user sees those that his jobs may ask for.
 create view internal.setup_offered as
 select x.kind, x.name, x.nodes, x.expected_s, x.failures >= f.most and f.most > 0 as failed,
 	(x.users, x.accounts) = ('{}', '{}') or exists (select from unnest(x.accounts) a (account)
@@ -15,8 +15,8 @@ from (
 ) x
 cross join (select s.value::int as most from rota.setting s where s.name = 'image_failures') f;
 comment on view internal.setup_offered is
-	'Images and preparations: how many nodes have them, and who may ask for them (for_all, or users, '
-	'which has those of accounts too).';
+	'Images and preparations, one row each: how many nodes have them, and who may ask for them (for_all, or users, which '
+	'includes those of accounts).';
 
 create function api.setup_list(p_uid int, p_user text, p_request jsonb) returns jsonb
 language sql stable security definer set search_path = rota, pg_temp as $$
@@ -26,8 +26,8 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 	where o.for_all or p_user = any (o.users) or internal.caller_role(p_uid, p_user) <> 'user';
 $$;
 comment on function api.setup_list(int, text, jsonb) is
-	'Images and preparations that jobs of the caller may ask for; to operators all. Answer {setups: [{kind: image or node-prep, '
-	'name, nodes: how many have it, expected_s, failed: it has failed too often}]}.';
+	'Images and preparations that jobs of the caller may ask for; operators get all. Answer {setups: [{kind: image or '
+	'node-prep, name, nodes: how many have it, expected_s, failed: whether it has failed too often}]}.';
 
 create function internal.setup_hint(p_user text, p_kind text, p_name text) returns text
 language sql stable set search_path = rota, pg_temp as $$
@@ -36,4 +36,4 @@ language sql stable set search_path = rota, pg_temp as $$
 		|| '"rota nodes --images" lists those that your jobs may ask for.';
 $$;
 comment on function internal.setup_hint(text, text, text) is
-	'What to do next when a user asks for an image or a preparation that is none.';
+	'A hint for a user who asks for an image or a preparation that does not exist.';

@@ -1,5 +1,5 @@
--- Sub-steps of jobs, as the step managers of a node report them. Their records are the word of users: they change no other row,
--- and a row is only accepted for an attempt that has an allocation on the node.
+-- Sub-steps of jobs, as the step managers of a node report them. Users can write anything into these records: they change no
+-- other table, and a row is only accepted for an attempt that has an allocation on the node.
 --
 -- Called by: procmgrd (procmgr/agent/agent_substep.c).
 -- Invariants:
@@ -8,12 +8,12 @@
 -- - rota.substep_total is written under its row lock together with rota.substep, so it always agrees with it.
 
 create function internal.substep_int(p_value bigint) returns int
--- Without a setting of its own, so that it becomes a part of the query.
+-- This function has no settings of its own, so that the planner inlines it into the query.
 language sql immutable return case when p_value between 0 and 2147483647 then p_value::int end;
 comment on function internal.substep_int(bigint) is 'A reported count; null: out of range.';
 
 create function internal.substep_amount(p_value bigint) returns bigint
--- The sum of two amounts is a bigint too.
+-- The limit keeps the sum of two amounts in the range of bigint.
 language sql immutable return case when p_value between 0 and 1152921504606846976 then p_value end;
 comment on function internal.substep_amount(bigint) is 'A reported amount of time, memory or bytes; null: out of range.';
 
@@ -35,9 +35,9 @@ begin
 	cross join lateral (select coalesce(a.boot_at, v_boot) as boot_at offset 0) b; -- once an attempt
 end $$;
 comment on function internal.substep_clocks(jsonb, internal.attempt_key[]) is
-	'Of these attempts, those that have an allocation on the node of a report: when the clock of the node began by the clock of '
-	'the database, and start and end of the attempt (or now) in microseconds of the node''s clock. '
-	'Nothing in an attempt is before or after.';
+	'Those of these attempts that have an allocation on the node of a report, one row each: when the clock of the node was '
+	'0, by the clock of the database; and start and end of the attempt (or now), in microseconds of the node''s clock. Times '
+	'in records are moved into that span.';
 
 create function internal.substep_read(p_report jsonb) returns rota.substep[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -89,12 +89,12 @@ comment on function internal.substep_read(jsonb) is
 	'the clock of the database.';
 
 create function internal.substep_put(p_rows rota.substep[]) returns int
--- What was written is joined with what was reported: two lists of the same length.
+-- The written rows are joined with the reported ones: two lists of the same length.
 language plpgsql set search_path = live, rota, pg_temp set enable_hashjoin = on as $$
 declare
 	v_changed int;
 begin
-	-- One report at a time for each attempt: what is counted below is then exact.
+	-- Take one report at a time for each attempt, so that the counts below are exact.
 	insert into substep_total (job_id, step_id, attempt)
 	select distinct r.job_id, r.step_id, r.attempt from unnest(p_rows) r order by 1, 2, 3
 	on conflict do nothing;
@@ -161,7 +161,7 @@ begin
 	return v_changed;
 end $$;
 comment on function internal.substep_put(rota.substep[]) is
-	'Store rows of sub-steps, each sub-step once, and count them. Answers the number of rows that are new or changed.';
+	'Store rows of sub-steps, each sub-step once, and count them. Returns the number of rows that are new or changed.';
 
 create function internal.session_attached(p_list jsonb, p_boot timestamptz, p_low bigint, p_high bigint) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp as $$
@@ -172,8 +172,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
 	where p.nr <= 16 and jsonb_typeof(p.value) = 'object' and (p.value ->> 'since') ~ '^-?[0-9]{1,18}$';
 $$;
 comment on function internal.session_attached(jsonb, timestamptz, bigint, bigint) is
-	'Who is attached to a session, as reported: at most 16, with times between two clocks of the node, '
-	'by the clock of the database.';
+	'The users attached to a session, as reported: at most 16, with times between p_low and p_high of the node''s clock, by '
+	'the clock of the database.';
 
 create function internal.session_read(p_report jsonb) returns rota.session[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -227,8 +227,8 @@ begin
 	return v_changed;
 end $$;
 comment on function internal.session_put(rota.session[]) is
-	'Store rows of sessions, each sub-step once; an older row changes nothing. '
-	'Answers the number of rows that are new or changed.';
+	'Store rows of sessions, each sub-step once; an older row changes nothing. Returns the number of rows that are new or '
+	'changed.';
 
 create function internal.substep_call(p_node int, p_calls jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -266,7 +266,7 @@ begin
 			and a.node_id = t.node_ids[1] and a.ended_at is null and a.lost_at is null
 		where c."join"
 		having count(*) > 0));
-	-- Updated only: a row is made when the owner asks. It is not there for an attempt that has ended.
+	-- Only an existing row is updated: the owner's request makes it. An attempt that has ended has no row.
 	update step_listener l
 	set port = c.port, fingerprint = c.fingerprint
 	from jsonb_to_recordset(p_calls) as c (job bigint, step int, attempt int, port int, fingerprint text)
@@ -277,11 +277,11 @@ begin
 		and (l.port, l.fingerprint) is distinct from (c.port, c.fingerprint);
 end $$;
 comment on function internal.substep_call(int, jsonb) is
-	'Step managers on a node call the other nodes of their attempts: [{job, step, attempt, port, keys}]. Each live one whose '
-	'name is a member of keys gets an order `agent` with the address of the caller, the port, and its key in the body. A call '
-	'of another node than the first of an attempt is left out. A call {job, step, attempt, join: true} of another node gives the '
-	'first one an order `agents`, to make such a call. A call {job, step, attempt, port, fingerprint} of the first node says '
-	'where the step manager listens for clients on other machines.';
+	'Handle calls of step managers on a node to the other nodes of their attempts: [{job, step, attempt, port, keys}]. Each '
+	'live node whose name is a member of keys gets an order `agent` with the address of the caller, the port, and its key in '
+	'the body. A call from a node that is not the first of an attempt is ignored. A call {job, step, attempt, join: true} of '
+	'another node sends the first node an order `agents`, to make such a call. A call {job, step, attempt, port, '
+	'fingerprint} of the first node reports where the step manager listens for clients on other machines.';
 
 create function api.node_substep_report(p_report jsonb) returns table (changed int, dropped int)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -291,16 +291,16 @@ declare
 begin
 	perform internal.node_need(array[(p_report ->> 'node')::int]);
 	if p_report ? 'calls' then
-		-- First, since it locks jobs.
+		-- The calls come first, since they lock jobs.
 		perform internal.shrink((p_report ->> 'node')::int, p_report -> 'calls');
 	end if;
 	v_rows := internal.substep_read(p_report);
-	-- Most reports have no session, and skip what follows.
+	-- Most reports have no session, and skip the rest.
 	if jsonb_path_exists(p_report, '$.rows[*].session_us') then
 		v_sessions := internal.session_read(p_report);
 	end if;
 	changed := internal.substep_put(v_rows) + coalesce(internal.session_put(v_sessions), 0);
-	-- A row may be about the session only.
+	-- A row may be about a session only.
 	dropped := jsonb_array_length(p_report -> 'rows') - cardinality(v_rows) - coalesce((
 		select count(*) from unnest(v_sessions) o
 		where not exists (select from unnest(v_rows) r where r.job_id = o.job_id and r.step_id = o.step_id
@@ -312,9 +312,9 @@ begin
 	return next;
 end $$;
 comment on function api.node_substep_report(jsonb) is
-	'Sub-steps of attempts on a node: {"node", "boot_us", "rows": [{job, step, attempt, substep, state, queued_us, started_us, '
-	'ended_us, name, command, ..., session, session_us, key_us, output_us, idle_timeout_s, idle_timeout_of, attached}]}, each '
-	'sub-step once, with what is known of it since the last report. A row without a state is about the session of the sub-step '
-	'only. A repeated report changes nothing. Answers how many rows are new or changed, and how many were left out because they '
-	'are not valid or the attempt has no allocation on the node. Member `calls`, if there is one: internal.substep_call, '
-	'internal.growth_call, internal.shrink. 28000: the session does not speak for the node.';
+	'Store sub-steps of attempts on a node: {"node", "boot_us", "rows": [{job, step, attempt, substep, state, queued_us, '
+	'started_us, ended_us, name, command, ..., session, session_us, key_us, output_us, idle_timeout_s, idle_timeout_of, '
+	'attached}]}, each sub-step once, with the changes since the last report. A row without a state is about the session of '
+	'the sub-step only. A repeated report changes nothing. Returns how many rows are new or changed, and how many were '
+	'dropped because they are not valid or the attempt has no allocation on the node. Optional member `calls`: '
+	'internal.substep_call, internal.growth_call, internal.shrink. 28000: the session does not speak for the node.';

@@ -2,8 +2,8 @@ create function internal.node_orders_next(p_nodes int[], p_known bigint[], p_mos
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
-	-- A caller with many nodes has most of the orders: these are read in sequence, not node by node. With "is true", the
-	-- filter becomes a hash. An order for several nodes is answered once.
+	-- A caller with many nodes gets most of the orders: these are read in sequence, not node by node. With "is true", the
+	-- filter becomes a hash. An order for several nodes is returned once.
 	if cardinality(p_nodes) <= 100 then
 		select array_agg(w.order_id) filter (where w.alone),
 			array_agg(w.order_id) filter (where not w.alone) into alone, several
@@ -32,8 +32,8 @@ begin
 	end if;
 end $$;
 comment on function internal.node_orders_next(int[], bigint[], int) is
-	'The next orders for nodes, as api.node_orders is asked for them: those for one node, and those that may be the same for '
-	'several.';
+	'The next orders for nodes, with the arguments of api.node_orders: alone: ids of orders for one node; several: ids of '
+	'orders that may be the same for several nodes.';
 
 create function api.node_orders(p_nodes int[], p_known bigint[], p_most int)
 returns table (order_ids bigint[], node_ids int[], kind text, job_id bigint, step_id int, attempt int, also int[], body text,
@@ -60,7 +60,8 @@ begin
 			encode(l.signature, 'hex'), case when g.args ? 'credentials' then g.args || jsonb_build_object('boxes',
 				internal.credential_boxes(g.job_id, array[g.step_id], g.attempt, g.nodes)) else g.args end
 		from (
-			-- By one transaction: so what is ordered between two others of a kind stays between them.
+			-- Orders are grouped only within one transaction, so an order that was sent between two others of a kind
+			-- stays between them.
 			select array_agg(o.order_id order by o.order_id) as orders,
 				array_agg(o.node_id order by o.order_id) as nodes, o.kind, o.job_id, o.step_id,
 				o.attempt, o.body, o.args, o.text_node
@@ -74,10 +75,10 @@ begin
 	end if;
 end $$;
 comment on function api.node_orders(int[], bigint[], int) is
-	'Orders for nodes that they have not fetched yet, except p_known, the p_most lowest. What is the same for several nodes '
-	'is one row: order_ids and node_ids belong together, the orders ascending. Those of an attempt wait for its controller '
-	'prolog and for pre_run of burst_buffer.lua. args.boxes: internal.credential_boxes of steps with credentials. 28000: the '
-	'session does not speak for all of the nodes.';
+	'Orders for nodes that they have not fetched yet, except p_known, the p_most lowest ids. An order that is the same for '
+	'several nodes is one row: order_ids and node_ids correspond by index, order_ids ascending. Orders of an attempt wait '
+	'for its controller prolog and for pre_run of burst_buffer.lua. args.boxes: internal.credential_boxes of steps with '
+	'credentials. 28000: the session does not speak for all of the nodes.';
 
 create function api.node_blob(p_hashes bytea[]) returns table (hash text, body bytea)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
@@ -102,5 +103,5 @@ begin
 	where e.hash = any (p_hashes);
 end $$;
 comment on function api.node_blob(bytea[]) is
-	'Scripts and environments by SHA-256, of the jobs for which nodes of the session have launch orders that they have not '
-	'reported as done. Others are left out.';
+	'Scripts and environments by SHA-256, of jobs for which nodes of the session have launch requests that they have not '
+	'reported as done. Other hashes are left out of the answer.';
