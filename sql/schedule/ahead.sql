@@ -95,7 +95,7 @@ create function internal.ahead_precedes(p_rank bigint, p_priority int, p_job big
 	returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
-	-- The order of api.schedule_queue.
+	-- The same order as in api.schedule_queue.
 	return coalesce((
 		select (internal.rank_tier(p_rank), p_priority, p_rank, -p_job, -p_step)
 			>= (internal.rank_tier(s.rank), pt.priority, s.rank, -s.job_id, -s.step_id)

@@ -1,4 +1,4 @@
--- Allocations: what is held on nodes.
+-- Allocations: the resources that attempts hold on nodes.
 --
 -- Invariants:
 -- - rota.node_used, the used column of rota.license and the owners of rota.node_gres change in the transaction of the allocation,
@@ -12,7 +12,7 @@ begin
 		from (select n.state, n.power from node n where n.node_id = any (p_nodes) order by n.node_id for no key update) x);
 end $$;
 comment on function internal.node_lock(int[]) is
-	'Lock nodes in order of id, after jobs (internal.job_lock); answers whether all of them serve.';
+	'Lock nodes in order of id, after jobs (internal.job_lock). Returns whether steps may start on all of them.';
 
 create function internal.license_lock(p_steps internal.attempt_key[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -33,13 +33,13 @@ begin
 	for no key update;
 end $$;
 comment on function internal.license_lock(internal.attempt_key[]) is
-	'Lock the licences that steps ask for, whichever their attempt, in order of name, after nodes (internal.node_lock).';
+	'Lock the licences that steps ask for, in any attempt, in order of name, after nodes (internal.node_lock).';
 
 create function internal.allocation_free(p_held internal.allocation_end[], p_begun internal.attempt_report[] default '{}')
 	returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	-- Most nodes have no pre-dispatched elements. Then no array is looked at.
+	-- Most nodes have no pre-dispatched elements. Then no array is read.
 	v_moves internal.slot_move[] := case when p_begun <> '{}' or exists (
 		select from (select distinct v.node_id from unnest(p_held) v) n
 		join allocation a on a.node_id = n.node_id and a.ended_at is null and a.predispatched) then
@@ -51,7 +51,7 @@ begin
 	with ended as (
 		update allocation a
 		set started_at = x.started_at, ended_at = x.ended_at, cpus_held = 0,
-			-- A reservation has nothing on the node.
+			-- A reservation for a successor has no processes on the node.
 			gone_at = case when v.gone or a.attempt = 0 then x.ended_at else a.gone_at end,
 			phase = case when v.gone or a.attempt = 0 then 'ended' else 'done' end,
 			peak_mb = (u.used).peak_mb, cgroup_peak_mb = (u.used).cgroup_peak_mb, cpu_usec = (u.used).cpu_usec,
@@ -61,9 +61,11 @@ begin
 				x.ended_at, a.without_cpus)
 		from (
 			select v.*, o.cpus_held as held,
-				-- An element that never started held nothing: the CPUs that were kept for it pass to another one.
+				-- An element that never started held no CPUs: the CPUs that were kept for it pass to another
+				-- element.
 				o.predispatched and o.phase = 'ordered' and v.began_at is null as unused,
-				-- One that started may have taken CPUs that became free before those that were kept for it.
+				-- An element that started may have taken CPUs that became free before those that were kept for
+				-- it.
 				case when m.slot_at is null then o.started_at else m.slot_at end as held_from
 			from unnest(p_held) v
 			join allocation o on o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt
@@ -81,7 +83,8 @@ begin
 			select case when v.gone
 				then internal.figures_complete(v.figures, v.job_id, v.step_id, v.attempt, v.node_id) end as used
 			offset 0) u -- once a row
-		-- By key: with the plain condition, the planner would read all that is open.
+		-- With the plain condition ended_at is null, the planner would read all open allocations instead of finding these
+		-- by key.
 		where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
 			and coalesce(a.ended_at, 'infinity') = 'infinity'
 		returning a.job_id, a.step_id, a.attempt, a.node_id, a.ended_at, v.held as cpus_held, a.mem_mb, a.gres,
@@ -112,9 +115,9 @@ begin
 	end if;
 end $$;
 comment on function internal.allocation_free(internal.allocation_end[], internal.attempt_report[]) is
-	'End open allocations, give back what they hold, or pass it on to pre-dispatched elements of their arrays, and note '
-	'them for the usage figures. p_begun: as in internal.slot_moves. Ended allocations are left '
-	'unchanged, so a call may be repeated. The caller holds the locks of nodes and licences.';
+	'End open allocations and free their resources, or pass these on to pre-dispatched elements of the same arrays, and '
+	'record the allocations for the usage figures. p_begun: as in internal.slot_moves. Ended allocations are left unchanged, '
+	'so a call may be repeated. The caller holds the locks of nodes and licences.';
 
 create function internal.allocation_unreserve(p_steps internal.attempt_key[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -123,8 +126,8 @@ declare
 		select internal.allocation_end_of(job_id => v.job_id, step_id => v.step_id, attempt => 0,
 			node_id => a.node_id, gone => true)
 		from unnest(p_steps) as v
-		-- From the steps to their allocations: while statistics know of few allocations, reading all of them looks as
-		-- cheap.
+		-- The query goes from the steps to their allocations: while statistics show few allocations, reading all of them
+		-- would look as cheap.
 		cross join lateral (
 			select o.node_id from allocation o
 			where o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = 0
@@ -136,7 +139,7 @@ begin
 	end if;
 end $$;
 comment on function internal.allocation_unreserve(internal.attempt_key[]) is
-	'Release what is reserved on nodes for steps, whichever their attempt.';
+	'Free the resources that are reserved on nodes for steps, in any attempt.';
 
 create function internal.allocation_take(p_taken internal.allocation_start[], p_locked boolean default false) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -155,8 +158,8 @@ begin
 	end if;
 	insert into allocation (job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, gres, licenses, tasks, prolog_owner,
 		phase, cpus_held, started_at, predispatched)
-	-- What is taken begins under the nodes' locks, so after the end of what held it before, whichever transaction began
-	-- first.
+	-- Allocations begin under the nodes' locks, so after the end of earlier allocations of the same resources, whichever
+	-- transaction began first.
 	select v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, coalesce(v.gres, '{}'),
 		coalesce(v.licenses, '{}'),
 		v.tasks, coalesce(v.prolog_owner, true), v.phase, case when v.waits then 0 else v.cpus end,
@@ -194,11 +197,11 @@ begin
 	end if;
 end $$;
 comment on function internal.allocation_take(internal.allocation_start[], boolean) is
-	'Open allocations, whose nodes the caller may have locked. Fails where a node, a licence or a device is not free '
+	'Open allocations; p_locked: the caller has locked their nodes. Fails if a node, a licence or a device is not free '
 	'(23514, 40001).';
 
--- same_nodes: when a step ends, what it held stays reserved for eligible followers that want the same nodes, as far as they need
--- it. Only for eligible ones, so nothing is reserved for a step that waits for another one.
+-- same_nodes: when a step ends, its resources stay reserved for eligible successors that want the same nodes, as far as they need
+-- them. Only for eligible successors, so nothing is reserved for a step that waits for another step.
 create function internal.allocation_reserve(p_ended internal.move_made[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -245,4 +248,4 @@ begin
 	end loop;
 end $$;
 comment on function internal.allocation_reserve(internal.move_made[]) is
-	'Keep what the ended steps held for their followers on the same nodes.';
+	'Reserve the resources of ended steps for their successors on the same nodes.';

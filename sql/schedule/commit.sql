@@ -1,4 +1,4 @@
--- What the scheduling leader writes in a cycle: the starts, refusals of steps, and the plan.
+-- Writes of the scheduling leader in a cycle: starts, refusals of steps, and the plan.
 --
 -- Invariants:
 -- - The leader waits for locks of others for a short time only. A cycle that gives up is repeated; in between the leader renews
@@ -28,7 +28,7 @@ begin
 			return;
 		end if;
 	end if;
-	-- A start counts only for the attempt that it was decided for, of a step that may still start.
+	-- A start is valid only for the attempt for which it was decided, of a step that may still start.
 	v_moves := array(
 		select internal.move_of(job_id => s.job_id, step_id => s.step_id, event => 'start', at => p_at)
 		from unnest(p_decided) v
@@ -46,7 +46,7 @@ begin
 	return query select m.* from unnest(v_moved) m;
 end $$;
 comment on function internal.schedule_begin(internal.start_decision[], timestamptz) is
-	'Move the steps of a decision that are still free to go to starting; answers these moves.';
+	'Move those steps of a decision to state starting that may still start. Returns these moves.';
 
 create function internal.commit_narrow(p_began internal.move_made[], p_decided internal.start_decision[], p_starts jsonb,
 	p_orders jsonb, out decided internal.start_decision[], out starts jsonb, out orders jsonb)
@@ -92,7 +92,7 @@ begin
 	end if;
 end $$;
 comment on function internal.commit_check_sets(internal.move_made[]) is
-	'Refuse (40001) to start a step without those that it starts together with.';
+	'Refuse (40001) to start a step without the steps with which it must start together.';
 
 create function internal.attempt_write(p_decided internal.start_decision[], p_at timestamptz) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -107,7 +107,8 @@ begin
 	from unnest(p_decided) v
 	join node h on h.node_id = v.node_ids[1];
 end $$;
-comment on function internal.attempt_write(internal.start_decision[], timestamptz) is 'Write the attempts of steps that start.';
+comment on function internal.attempt_write(internal.start_decision[], timestamptz) is
+	'Write the rows of rota.attempt for steps that start.';
 
 create function internal.attempt_open(p_decided internal.start_decision[], p_at timestamptz) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -148,7 +149,7 @@ begin
 		perform internal.mail_job(v_mail, true);
 	end if;
 end $$;
-comment on function internal.job_begin(internal.move_made[]) is 'Have the jobs of the first steps that start begin.';
+comment on function internal.job_begin(internal.move_made[]) is 'Set the start of jobs whose first steps start.';
 
 create function internal.wait_since(p_job bigint, p_step int, p_since timestamptz) returns timestamptz
 language sql stable set search_path = live, rota, pg_temp as $$
@@ -160,8 +161,8 @@ language sql stable set search_path = live, rota, pg_temp as $$
 	where s.job_id = p_job and s.step_id = p_step
 $$;
 comment on function internal.wait_since(bigint, int, timestamptz) is
-	'From when a step has waited for a reason that the scheduler has given since p_since: a leader that is busy gives the first '
-	'one late, so what was not accounted for before belongs to it.';
+	'Time from which a step has waited for a reason that the scheduler has given since p_since. A busy leader gives the '
+	'first reason late, so waiting time without a reason before p_since counts for it.';
 
 create function internal.plan_drop(p_began internal.move_made[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -185,9 +186,9 @@ begin
 	on conflict do nothing;
 end $$;
 comment on function internal.plan_drop(internal.move_made[]) is
-	'Delete what was expected of steps that have started, and keep why they had waited.';
+	'Delete the plan rows of steps that have started, and store why the steps had waited.';
 
--- The decision of a cycle in one transaction: states, attempts, allocations, orders, notifications.
+-- The decisions of a cycle in one transaction: states, attempts, allocations, orders, notifications.
 create function api.schedule_commit(p_term bigint, p_starts jsonb, p_orders jsonb, p_wait boolean default true)
 returns table (job_id bigint, step_id int, attempt int)
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
@@ -220,7 +221,7 @@ begin
 		raise exception 'a node of the start is no longer ready to run steps' using errcode = '40001',
 			hint = 'Read again and decide anew.';
 	end if;
-	-- The leader's row is locked, so what any decision before this one has started is seen here.
+	-- The leader's row is locked, so the starts of all earlier decisions are visible here.
 	if internal.is_limited() then
 		v_decided := internal.limit_admit(v_decided);
 	end if;
@@ -262,8 +263,9 @@ begin
 end $$;
 comment on function api.schedule_commit(bigint, jsonb, jsonb, boolean) is
 	'Start steps as decided and send their signed orders [{node_ids, kind, job_id, step_id, attempt, also, body, signature, '
-	'args}]. Answers those that were started. A job that another session has locked for long: 55P03, or without p_wait its '
-	'steps do not start. RT412: no longer leader. 23514, 40001: something has changed since it was read; decide again.';
+	'args}]. Returns the steps that were started. If another session has locked a job for long: 55P03, or without p_wait the '
+	'steps of this job do not start. RT412: no longer leader. 23514, 40001: something has changed since the leader read it; '
+	'decide again.';
 
 create function internal.step_refuse(p_actor text, p_jobs bigint[], p_requests int[], p_reasons text[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -301,8 +303,8 @@ begin
 	return (select count(*) from unnest(p_jobs) v where v = any (v_free));
 end $$;
 comment on function api.schedule_refuse(bigint, bigint[], int[], text[]) is
-	'End steps whose authenticator does not fit what is stored: they are not run. Answers how many of them no other session '
-	'had locked; the others are unchanged.';
+	'End steps whose authenticator does not match their stored rows: they are never run. Returns how many were ended; steps '
+	'of jobs that another session has locked are unchanged.';
 
 create function api.schedule_plan(p_term bigint, p_said jsonb, p_gone_jobs bigint[], p_gone_steps int[]) returns void
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
@@ -349,6 +351,6 @@ begin
 		is distinct from (excluded.expected_at, excluded.nodes, excluded.reason, excluded.blocker, excluded.message);
 end $$;
 comment on function api.schedule_plan(bigint, jsonb, bigint[], int[]) is
-	'What a cycle expects of steps [{job, step, expected_at, nodes, reason, blocker, message}], and of which it expects '
-	'nothing any more; null: of all others. Rows that say the same are not rewritten. What a step waited for until now is kept '
-	'in rota.wait_reason.';
+	'Store the plan of a cycle: p_said [{job, step, expected_at, nodes, reason, blocker, message}]. Steps in p_gone_jobs and '
+	'p_gone_steps no longer have a plan; null: all other steps. Rows that stay the same are not rewritten. Why a step has '
+	'waited until now is stored in rota.wait_reason.';

@@ -1,4 +1,4 @@
--- One jobmgrd schedules.
+-- Leadership: one jobmgrd at a time schedules.
 --
 -- Invariants:
 -- - Two of them cannot both commit. internal.leader_check locks the leader's row in the transaction of each decision, and a claim
@@ -10,15 +10,15 @@
 -- - The leader calls api.leader_claim three times within its lease, the others every quarter of a second.
 create function internal.leader_silence(p_leader rota.leader) returns interval
 language sql stable set search_path = live, rota, pg_temp as $$
-	-- A client that is hung has sent nothing (the session waits to read), or reads nothing (it waits to write). A clock that
-	-- was set back makes nobody alive.
+	-- A client that hangs has sent nothing (the session waits to read), or reads nothing (the session waits to write).
+	-- Setting the clock back makes no client live.
 	select case when x.wait_event_type = 'Client' then greatest(d.since, -d.since) else interval '0' end
 	from pg_stat_get_activity(p_leader.backend_pid) x
 	cross join lateral (select clock_timestamp() - x.state_change as since) d
 	where p_leader.backend_pid is not null and x.backend_start = p_leader.backend_start;
 $$;
 comment on function internal.leader_silence(rota.leader) is
-	'For how long the leader''s session has waited for its jobmgrd; null: that session is gone.';
+	'Time for which the leader''s session has waited for its jobmgrd; null: that session is gone.';
 
 create function internal.leader_lives() returns boolean
 language sql stable set search_path = live, rota, pg_temp as $$
@@ -46,9 +46,9 @@ begin
 	perform internal.incarnation_check();
 	perform from leader l where l.name = p_name and l.term = v_leader.term for update skip locked;
 	if not found then
-		-- The old leader froze inside a transaction that holds the row: between a call and its end, or while it reads the
-		-- answer. Only its client could end that, so the session is ended, and the next claim finds the row free. A
-		-- session that waits for its client has not begun to commit.
+		-- The old leader froze inside a transaction that has the row locked: between a call and its end, or while it
+		-- reads the answer. Only its client could end that transaction, so the session is ended, and the next claim finds
+		-- the row free. A session that waits for its client has not begun to commit.
 		perform pg_terminate_backend(x.pid) from pg_stat_get_activity(v_leader.backend_pid) x
 		where x.backend_start = v_leader.backend_start and x.wait_event_type = 'Client';
 		return null;
@@ -62,8 +62,9 @@ begin
 	return v_leader.term;
 end $$;
 comment on function api.leader_claim(text, int, boolean, boolean) is
-	'Become or stay leader, with a lease of so many seconds: the term of this session, or null where another one leads. The '
-	'scheduling leader says whether attempts have a controller prolog and epilog. 28000: rota_runner leads only hooks.';
+	'Become or stay leader, with a lease of p_lease_s seconds. Returns the term of this session, or null if another session '
+	'leads. p_prolog, p_epilog: whether attempts have a controller prolog and epilog, as configured at the scheduling '
+	'leader. 28000: rota_runner leads only hooks.';
 
 create function internal.leader_check(p_term bigint, p_decides boolean default true) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -79,5 +80,5 @@ begin
 	end if;
 end $$;
 comment on function internal.leader_check(bigint, boolean) is
-	'Fail with RT412 unless p_term is the leader''s; where it decides something, a lock holds off a successor, and the '
-	'leader''s next decision, until this transaction ends.';
+	'Fail with RT412 unless p_term is the leader''s term. p_decides: lock the leader''s row, so that a successor, and the '
+	'leader''s next decision, wait until this transaction ends.';

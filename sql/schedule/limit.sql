@@ -36,8 +36,8 @@ begin
 	return v_association;
 end $$;
 comment on function internal.association_of(text, text, text, jsonb) is
-	'The association of a step: account, user, quality of service, and the generic resources that it asks for. It is made '
-	'where it is new.';
+	'The number of the association of a step: account, user, quality of service, and the generic resources that it asks for. '
+	'A new association is created.';
 
 create function internal.is_limited() returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -45,15 +45,15 @@ begin
 	return exists (select from usage_limit l where l.measure <> 'submitted') or exists (select from account_grant);
 end $$;
 comment on function internal.is_limited() is
-	'Whether there are limits that keep steps from starting, or grants. Most clusters have none.';
+	'Whether there are grants, or limits that keep steps from starting. Most clusters have none.';
 
 create function internal.limit_has_period(p_measure text) returns boolean
 language sql immutable parallel safe
 return p_measure in ('cpu_minutes', 'billing', 'grant') or p_measure like 'gres_minutes/%';
 comment on function internal.limit_has_period(text) is
-	'Whether a measure is what is used in a period, not what is held at once or what a step asks for.';
+	'Whether a measure counts use in a period, instead of what is held at once or what a step asks for.';
 
--- The part of a limit's name by which an index finds it: the one that the fewest limits share.
+-- An index finds a limit by the part of its name that the fewest limits share.
 create view internal.limit_association as
 select l.limit_id, l.association_id, l.partition, case when l.each_user then l.user_name else '' end as whose, l.measure,
 	l.period, l.most
@@ -74,15 +74,16 @@ from (
 where coalesce(l.of_user = l.user_name, true) and coalesce(l.of_qos = l.qos, true)
 	and (l.measure !~ '^gres(_minutes)?/' or split_part(l.measure, '/', 2) = any (string_to_array(l.gres, ',')));
 comment on view internal.limit_association is
-	'The limits that associations are under, in that partition or (null) in any; whose: the user, where it holds for each '
-	'one by itself.';
+	'The limits of associations, one row for each pair, in one partition or (null) in any. whose: the user, if the limit '
+	'holds for each user.';
 
 create view internal.limit_now as
 with open as materialized (
 	select s.association_id, s.queue as partition, a.job_id, a.step_id, a.cpus, a.gres
 	from live.allocation a
 	join live.step s on s.job_id = a.job_id and s.step_id = a.step_id
-	-- A pre-dispatched element will take over, when it begins, what another element holds and is counted for now.
+	-- A pre-dispatched element that has not begun is not counted: it will take over the resources of another element, which
+	-- is counted.
 	where a.ended_at is null and a.attempt > 0 and a.started_at is not null
 ), live as materialized (
 	select o.association_id, o.partition, count(distinct (o.job_id, o.step_id)) as running, sum(o.cpus) as cpus,
@@ -98,7 +99,8 @@ join internal.limit_association c on c.association_id = v.association_id and coa
 	and c.measure not in ('time', 'submitted') and c.period = ''
 group by c.limit_id, c.whose;
 comment on view internal.limit_now is
-	'Amounts that count now against limits of what may be held at once. A user or limit with nothing held has no row.';
+	'Amounts that count now against limits of what may be held at once, one row for each limit and user. A limit or user '
+	'without use has no row.';
 
 create view internal.limit_used as
 select x.limit_id, x.whose, sum(x.amount) as held
@@ -124,7 +126,7 @@ from (
 	cross join (select (now() at time zone z.time_zone)::date as today from rota.usage_state z) d
 	left join internal.billing_weight_span w on c.measure in ('billing', 'grant')
 		and w.partition = coalesce(a.partition, s.queue) and d.today >= w.from_month and d.today < w.until_month
-	-- What the allocation uses of the measure each hour, and the part of it that counts CPUs.
+	-- Use of the allocation per hour in the unit of the measure, and the part of it that counts CPUs.
 	cross join lateral (
 		select case when c.measure = 'cpu_minutes' then a.cpus * 60
 			when c.measure in ('billing', 'grant')
@@ -149,10 +151,10 @@ from (
 ) x
 group by x.limit_id, x.whose;
 comment on view internal.limit_used is
-	'CPU-minutes, device-minutes or billing units of limits and grants: those used in their period, and of what runs the most '
-	'that it can use in it. Without use there is no row.';
+	'CPU-minutes, device-minutes or billing units that count against limits and grants, one row each: those used in the '
+	'period, and the most that running steps can still use in it. A limit without use has no row.';
 
--- An each_user limit has a row for each user who uses something of it, or one without a user.
+-- An each_user limit has one row for each user who uses something of it, or one row without a user.
 create view internal.limit_shown as
 select l.limit_id, l.account, l.user_name, l.qos, l.partition, l.each_user,
 	case l.measure when 'grant' then 'billing' else l.measure end as measure, l.period, l.most, coalesce(h.whose, '') as whose,
@@ -170,7 +172,7 @@ left join (
 	group by c.limit_id, c.whose
 ) h on h.limit_id = l.limit_id
 left join internal.limit_span p on p.limit_id = l.limit_id;
-comment on view internal.limit_shown is 'Limits, and the grants in force, with what is used of them.';
+comment on view internal.limit_shown is 'Limits, and the grants in force, with the amounts used of them, one row each.';
 
 create function internal.limit_cover(p_lines internal.queue_line[]) returns setof internal.line_limit
 language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
@@ -181,7 +183,7 @@ begin
 	join internal.limit_association c on c.association_id = v.association_id and coalesce(c.partition = v.partition, true);
 end $$;
 comment on function internal.limit_cover(internal.queue_line[]) is
-	'The limits that lines are under, without what is used of them.';
+	'The limits that apply to queue lines, without the amounts used.';
 
 create function internal.limit_bounds(p_lines internal.queue_line[]) returns setof internal.line_limit
 language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
@@ -191,7 +193,7 @@ begin
 	from internal.limit_cover(p_lines) c
 	left join internal.limit_now h on h.limit_id = c.limit_id and h.whose = c.whose
 	where c.measure <> 'submitted' and not internal.limit_has_period(c.measure);
-	-- A statement of its own, because it reads more, and most clusters have no such limit.
+	-- A separate statement, because it reads more, and most clusters have no such limit.
 	if exists (select from usage_limit l where l.period <> '') or exists (select from account_grant) then
 		return query
 		select c.association_id, c.partition, c.limit_id, c.whose, c.measure, c.most, coalesce(h.held, 0), p.ends_at
@@ -201,7 +203,7 @@ begin
 	end if;
 end $$;
 comment on function internal.limit_bounds(internal.queue_line[]) is
-	'The limits of what is used that lines are under, with what is used of them now.';
+	'The limits that apply to queue lines, with the amounts used now. Limits of submitted steps are left out.';
 
 create function internal.limit_tops(p_lines internal.queue_line[]) returns table (association_id int, partition text, tops jsonb)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -217,10 +219,10 @@ begin
 	group by x.association_id, x.partition;
 end $$;
 comment on function internal.limit_tops(internal.queue_line[]) is
-	'The lowest limit of each measure that lines are under: {"cpus": 64, "gres/gpu": 8}; no row: none.';
+	'The lowest limit of each measure that applies to queue lines: {"cpus": 64, "gres/gpu": 8}; no row: none.';
 
--- What a step may come to is known before it has nodes: where it may get more nodes than it needs, no more than limits allow at
--- all.
+-- The highest use of a step is known before it has nodes: if it may get more nodes than it needs, no more than the limits allow
+-- at all.
 create function internal.size_asked(p_tops jsonb, p_nodes_min int, p_nodes_max int, p_ntasks int, p_cpus_per_task int,
 	p_mem_mb bigint, p_mem_per_cpu_mb bigint, p_gres jsonb, p_exclusive boolean,
 	p_time_limit_s bigint, p_partition rota.partition) returns internal.step_size
@@ -261,9 +263,9 @@ begin
 	end if;
 	return v_size;
 end $$;
-comment on function
-	internal.size_asked(jsonb, int, int, int, int, bigint, bigint, jsonb, boolean, bigint, rota.partition) is
-	'The most that a step can use that asks for so much; p_tops: of internal.limit_tops.';
+comment on function internal.size_asked(jsonb, int, int, int, int, bigint, bigint, jsonb, boolean, bigint, rota.partition) is
+	'The most resources that a step with this request can use; p_tops: the highest amounts of its queue line '
+	'(internal.limit_tops).';
 
 create function internal.limit_need(p_measure text, p_size internal.step_size, p_ends_at timestamptz) returns numeric
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -283,8 +285,8 @@ begin
 		else coalesce((p_size.gres ->> substr(p_measure, 6))::numeric, 0) end;
 end $$;
 comment on function internal.limit_need(text, internal.step_size, timestamptz) is
-	'How much of a limit''s measure a step takes that starts now; p_ends_at: the end of its period, which cuts what counts. Of '
-	'a period that is over all counts, and "grant" is never taken from.';
+	'Amount of a limit''s measure that a step takes if it starts now. p_ends_at: the end of the limit''s period, beyond '
+	'which use does not count. If the period is over, all use counts; measure "grant" takes nothing.';
 
 create function internal.limit_noun(p_measure text) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -323,7 +325,8 @@ begin
 		from usage_limit l where l.limit_id = p_bound.limit_id);
 end $$;
 comment on function internal.limit_whose(internal.line_limit, text) is
-	'Whom a limit or a grant concerns, in words with p_verb in the middle: of "alice" run on account "physics".';
+	'Text naming the users or accounts to which a limit or a grant applies, with p_verb in the middle: of "alice" run on '
+	'account "physics".';
 
 create function internal.limit_text(p_bound internal.line_limit, p_need numeric) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -345,7 +348,8 @@ begin
 			|| case when p_bound.held < p_bound.most then format(', and it may need %s more', p_need) else '' end end;
 end $$;
 comment on function internal.limit_text(internal.line_limit, numeric) is
-	'A limit that a step which needs so much would exceed, as text: what it is, whose, and how much of it is used.';
+	'Text about a limit that a step with need p_need would exceed: the limit, to whom it applies, and how much of it is '
+	'used.';
 
 create function internal.size_decided(p_allocations jsonb, p_time_limit_s bigint, p_partition text, p_measure text)
 	returns internal.step_size
@@ -405,4 +409,4 @@ begin
 		where v.job_id || '.' || v.step_id <> all (v_over));
 end $$;
 comment on function internal.limit_admit(internal.start_decision[]) is
-	'Of starts in order, those that exceed no limit. The caller holds the leader''s row.';
+	'Of starts in order, those that exceed no limit. The caller has locked the leader''s row.';

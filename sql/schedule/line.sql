@@ -18,7 +18,7 @@ begin
 	order by b.association_id, b.partition, b.limit_id;
 end $$;
 comment on function internal.full_lines() is
-	'Lines that have reached a limit (bound: one of them): their steps are not handed to the scheduler just now.';
+	'Queue lines that have reached a limit (bound: one such limit): their steps are not given to the scheduler now.';
 
 create function internal.line_changes() returns table (association_id int, partition text, bound internal.line_limit)
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -32,7 +32,7 @@ begin
 	where f.partition is null or l.partition is null;
 end $$;
 comment on function internal.line_changes() is
-	'Lines that have reached a limit since rota.line_limited was written, or (bound null) no longer have.';
+	'Queue lines that have reached a limit since rota.line_limited was written, or (bound null) that no longer have.';
 
 create function internal.line_note() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -46,13 +46,14 @@ begin
 		where (c.bound).limit_id is null and l.association_id = c.association_id and l.partition = c.partition
 			and l.until_at is null
 	), again as (
-		-- A limit is not reached for a moment whenever a step ends and another one starts.
+		-- Reopen a row that ended within the last minute: whenever a step ends and another one starts, the limit is
+		-- briefly not reached.
 		update line_limited l
 		set until_at = null
 		from change c
 		where (c.bound).limit_id is not null and l.association_id = c.association_id and l.partition = c.partition
 			and l.until_at > now() - interval '1 minute'
-			-- After the clock was set back, there may be several.
+			-- After the clock was set back, a line may have several such rows.
 			and l.from_at = (select max(x.from_at) from line_limited x
 				where x.association_id = l.association_id and x.partition = l.partition)
 		returning l.association_id, l.partition
@@ -65,4 +66,4 @@ begin
 		where a.association_id = c.association_id and a.partition = c.partition)
 	on conflict do nothing;
 end $$;
-comment on function internal.line_note() is 'Write down in rota.line_limited which lines have reached a limit.';
+comment on function internal.line_note() is 'Record in rota.line_limited which queue lines have reached a limit.';

@@ -87,7 +87,7 @@ create function api.schedule_movers() returns table (job_id bigint, step_id int,
 language sql stable security definer set search_path = live, rota, pg_temp as $$
 	select m.job_id, m.step_id, m.cost_s, m.off_after_s from internal.movable_steps() m;
 $$;
-comment on function api.schedule_movers() is 'As internal.movable_steps.';
+comment on function api.schedule_movers() is 'Running steps that can be moved, as internal.movable_steps returns them.';
 
 create function internal.move_step(p_job bigint, p_step int, p_why text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$

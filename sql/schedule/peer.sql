@@ -1,4 +1,4 @@
--- --same-nodes and --other-nodes.
+-- The constraints --same-nodes and --other-nodes between steps.
 --
 -- Invariants:
 -- - An edge binds both of its ends, at every attempt: a step that runs again keeps to the nodes of its peers, or off them,
@@ -11,14 +11,15 @@ create function internal.peer_same(p_job bigint, p_step int) returns int[]
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return coalesce((
-		-- A follower keeps to the nodes where its peer ran last. The scheduler places a set that runs again together.
+		-- A step with --same-nodes keeps to the nodes on which its peer ran last. If a set of such steps runs again, the
+		-- scheduler places all of it together.
 		select array_agg(a.node_id order by a.node_index)
 		from step_edge e
 		join step s on s.job_id = e.peer_job_id and s.step_id = e.peer_step_id and (e.gates or s.state <> 'pending')
 		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and a.attempt > 0
 		where e.job_id = p_job and e.step_id = p_step and e.kind = 'same_nodes'
 	), (
-		-- One follower is enough: each ran on the same nodes.
+		-- One successor is enough: each ran on the same nodes.
 		select t.node_ids
 		from step_edge e
 		join step s on s.job_id = e.job_id and s.request_id = e.step_id and s.state <> 'pending'
@@ -29,7 +30,8 @@ begin
 	));
 end $$;
 comment on function internal.peer_same(bigint, int) is
-	'The nodes that a step of a script has to be on because of --same-nodes, its own or that of others, in order; null: any.';
+	'The nodes on which a step of a script must run because of --same-nodes, its own or that of other steps, in order; null: '
+	'any nodes.';
 
 create function internal.peer_other(p_job bigint, p_step int) returns int[]
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -51,7 +53,8 @@ begin
 		cross join lateral unnest(t.node_ids) n);
 end $$;
 comment on function internal.peer_other(bigint, int) is
-	'The nodes that a step of a script has to keep off because of --other-nodes, its own or that of others; null: none.';
+	'The nodes on which a step of a script must not run because of --other-nodes, its own or that of other steps; null: '
+	'none.';
 
 -- The leader's snapshot may be one commit old, and it does not compare the steps of one cycle with each other: of two peers that
 -- conflict, the first one starts. The row of the other one is updated, so that the leader reads it again.
@@ -99,5 +102,5 @@ begin
 		where not v_over ? (v.job_id || '.' || v.step_id));
 end $$;
 comment on function internal.peer_reserve(internal.start_decision[]) is
-	'Of starts in order, those that --same-nodes and --other-nodes allow, given what runs, has run, and starts before them. '
-	'The caller holds the locks of jobs and the leader''s row.';
+	'Of starts in order, those that --same-nodes and --other-nodes allow, given the steps that run, have run, and start '
+	'before them. The caller holds the locks of jobs and the leader''s row.';

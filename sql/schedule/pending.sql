@@ -23,8 +23,8 @@ where s.state = 'pending' and s.deps_waiting = 0 and s.held = '' and (s.begin_at
 	and (a.size is null or ((not s.is_array or (not (a.by_corr or a.staged) and a.next < a.size))
 		and (a.max_running is null or a.running < a.max_running)));
 comment on view internal.waiting is
-	'Steps that wait for nothing but limits of users and resources: arrays as long as they have elements left and may start '
-	'one; an element that runs again counts as one of its array.';
+	'Steps that wait for limits of users and for resources only, one row each: arrays while they have elements left and may '
+	'start one; an element that runs again counts as one of its array.';
 
 create view internal.begun as
 select s.job_id, s.step_id, s.request_id, s.association_id, s.queue as partition, s.rank, s.version,
@@ -36,7 +36,7 @@ join live.step_array a on a.job_id = s.job_id and a.step_id = s.step_id and not 
 	and (a.max_running is null or a.running < a.max_running)
 where s.state = 'running' and s.attempt = 0 and s.held = '' and s.deps_waiting = 0
 	and (s.begin_at is null or s.begin_at <= now());
-comment on view internal.begun is 'Arrays that have begun, have elements left, and may start one.';
+comment on view internal.begun is 'Arrays that have begun, have elements left, and may start one, one row each.';
 
 create function internal.pending_free(p_window bigint, p_lines internal.line_scan[]) returns setof internal.offer
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -84,13 +84,13 @@ begin
 	where f.left_over > f.before;
 end $$;
 comment on function internal.pending_free(bigint, internal.line_scan[]) is
-	'Steps that wait for nothing but limits of users and resources: of each partition the first p_window by rank; or of '
-	'each queue line as many as it says, moved forward as it says; and the rest of the job of the last one.';
+	'Steps that wait for limits of users and for resources only: the first p_window of each partition by rank; or of each '
+	'queue line in p_lines as many as its rows, with ranks changed by its boost_ms; and the remaining steps of the last job.';
 
 create function internal.pending_lines() returns setof internal.queue_line
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
-	-- From one line to the next in the index, skipping the rows between.
+	-- Go from one queue line to the next in the index, skipping the rows between.
 	return query
 	with recursive line (association_id, partition) as (
 		(select s.association_id, s.queue from step s
@@ -112,7 +112,7 @@ begin
 	select b.association_id, b.partition from internal.begun b;
 end $$;
 comment on function internal.pending_lines() is
-	'The queue lines that have steps which wait for limits of users or resources only.';
+	'The queue lines with steps that wait for limits of users and for resources only.';
 
 create function internal.pending_reach(p_limit int) returns setof internal.line_scan
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -121,7 +121,7 @@ declare
 		from internal.pending_lines() v join partition p on p.partition = v.partition and p.state in ('up', 'drain'));
 	v_chunk int := 16 + 2 * p_limit / greatest(1, cardinality(v_lines));
 	v_weighs boolean := (select s.value <> '0' from setting s where s.name = 'fair_share_weight_s');
-	-- Behind all steps of other lines, whatever their tier and priority: about 300,000 years of waiting.
+	-- After all steps of other queue lines, whatever their tier and priority: about 300,000 years of waiting.
 	c_low_ms constant bigint := 1e16;
 begin
 	return query
@@ -132,7 +132,7 @@ begin
 		select v.association_id, v.partition,
 			array_agg((b.limit_index, b.measure, b.most, b.held,
 			b.ends_at)::internal.limit_index) filter (where b.limit_id is not null and b.measure <> 'grant') as limits,
-			-- Each step takes one of each at least.
+			-- Each step uses at least one unit of each limit.
 			min(floor(b.most - b.held)) filter (
 				where b.measure <> 'time' and not internal.limit_has_period(b.measure)) as fits,
 			coalesce(bool_or(internal.limit_has_period(b.measure) and b.measure <> 'grant' and b.held >= b.most),
@@ -196,8 +196,8 @@ begin
 	) n on true;
 end $$;
 comment on function internal.pending_read(internal.line_scan[]) is
-	'The steps of lines, as far as these are read. at: position in the order of the queue; limits: those of the line; takes, '
-	'needs: how much the step by itself needs of which of them.';
+	'The steps of queue lines, as far as p_lines says. at: position in the order of the queue; limits: the limits of the '
+	'line; takes, needs: how much of which limits the step uses by itself.';
 
 create function internal.pending_candidates(p_lines internal.line_scan[]) returns setof internal.candidate
 language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
@@ -213,8 +213,8 @@ begin
 		where r.with_set is not null
 		window w as (partition by r.job_id, r.with_set)
 	), together as (
-		-- Steps that start together: the first one that comes up reserves what all of them need, or nothing. It reserves nothing,
-		-- either, while one of them waits for anything but resources.
+		-- Steps that start together: the first one in the queue reserves what all of them need, or nothing. It also
+		-- reserves nothing while one of them waits for anything but resources.
 		select t.job_id, t.with_set, t.lead, case when g.free then t.takes else '{}' end as takes,
 			case when g.free then t.needs else '{}' end as needs, t.fits or not g.free as fits
 		from (
@@ -249,7 +249,7 @@ begin
 	order by r.at;
 end $$;
 comment on function internal.pending_candidates(internal.line_scan[]) is
-	'The steps of lines, as far as these are read, in the order of the queue, with what each takes of limits.';
+	'The steps of queue lines, as far as p_lines says, in the order of the queue, with how much each uses of limits.';
 
 create function internal.pending_left(p_lines internal.line_scan[]) returns numeric[]
 language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
@@ -271,8 +271,8 @@ language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
 	v_left numeric[] := p_left;
 	v_one internal.candidate;
-	v_count int[] := array_fill(0, array[p_parts]); -- by partition: how many are offered
-	v_last bigint[] := array_fill(0::bigint, array[p_parts]); -- and the job of the last one
+	v_count int[] := array_fill(0, array[p_parts]); -- by partition: number of steps offered so far
+	v_last bigint[] := array_fill(0::bigint, array[p_parts]); -- by partition: the job of the last step offered
 	v_full boolean;
 	v_open boolean;
 	v_wants int;
@@ -286,7 +286,7 @@ begin
 		v_wants := case when v_one.lead is null then v_one.free_slots else 1 end;
 		v_free := v_wants;
 		if v_one.lead < i then
-			-- The first of those it starts with took it for all of them.
+			-- The first of the steps that start together has taken the amounts for all of them.
 			v_free := v_wants * sign(free_slots[v_one.lead]);
 			v_open := v_free > 0 and not v_full;
 		else
@@ -312,7 +312,7 @@ begin
 			v_count[v_one.part] := v_count[v_one.part] + 1;
 			v_last[v_one.part] := v_one.job_id;
 		end if;
-		-- After the last row that was read there may be more that precede others.
+		-- After the last row that was read, there may be rows that precede other candidates.
 		if v_one.unread and not v_full then
 			v_open := true;
 			for k in 1 .. cardinality(v_one.limits) loop
@@ -325,9 +325,9 @@ begin
 	end loop;
 end $$;
 comment on function internal.pending_admit(internal.candidate[], numeric[], int, int) is
-	'Which of the candidates, in their order, limits admit, up to p_limit of each of p_parts partitions; p_left: how much of '
-	'each limit is free. free_slots: how many elements of each candidate may start; more: lines that were not read far '
-	'enough.';
+	'The candidates that limits admit, in their order, up to p_limit of each of p_parts partitions; p_left: free amount of '
+	'each limit. free_slots: how many elements of each candidate may start; more: queue lines of which more rows have to be '
+	'read.';
 
 create function internal.pending_within(p_limit int) returns setof internal.offer
 language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
@@ -363,8 +363,8 @@ begin
 	where v_free_slots[x.nr] > 0;
 end $$;
 comment on function internal.pending_within(int) is
-	'Of each partition the first p_limit steps that may start, with limits and fair share applied, and perhaps the rest of '
-	'a job.';
+	'The first p_limit steps of each partition that may start, with limits and fair share applied, and perhaps the remaining '
+	'steps of a job.';
 
 create function internal.pending_offered(p_limit int) returns setof internal.offer
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -377,7 +377,8 @@ begin
 	end if;
 end $$;
 comment on function internal.pending_offered(int) is
-	'Of each partition the first p_limit steps that may start, with limits applied, and perhaps the rest of a job.';
+	'The first p_limit steps of each partition that may start, with limits and fair share applied if there are any, and '
+	'perhaps the remaining steps of a job.';
 
 create function api.schedule_queue(p_limit int)
 	returns table (job_id bigint, step_id int, version xid, array_next int, array_skip int[], array_over int, free_slots int,
@@ -402,7 +403,7 @@ begin
 	order by internal.rank_tier(o.rank) desc, o.priority desc, o.rank desc, o.job_id, o.step_id;
 end $$;
 comment on function api.schedule_queue(int) is
-	'Of each partition the first p_limit steps that may start (and perhaps the rest of a job), with limits applied, all in '
-	'the order of the queue, array heads with elements left among them (free_slots: how many may start; array_next and '
-	'array_skip: which have begun; array_over: how many have ended). What schedule_pending says of a steady step holds as '
-	'long as version and stamp are the same.';
+	'The first p_limit steps of each partition that may start (and perhaps the remaining steps of a job), with limits '
+	'applied, all in the order of the queue, array heads with elements left among them (free_slots: how many elements may '
+	'start; array_next and array_skip: which have begun; array_over: how many have ended). The answer of '
+	'api.schedule_pending for a steady step is valid while version and stamp are the same.';

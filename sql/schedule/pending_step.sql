@@ -66,7 +66,7 @@ create type internal.pending_step as (
 	time_limit_s bigint, time_min_s bigint, deadline_at double precision, with_set int, with_count int, same_nodes int[],
 	other_nodes int[], same_as_step int[], other_than_step int[], array_size int, admitted int[], reservation int,
 	data_nodes int[], steady boolean, image text, tier int, prep text, variables text);
-comment on type internal.pending_step is 'What a step asks for, as api.schedule_pending answers it.';
+comment on type internal.pending_step is 'The request of a step, as api.schedule_pending returns it.';
 
 create function api.schedule_pending(p_jobs bigint[], p_steps int[]) returns setof internal.pending_step
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
@@ -118,8 +118,8 @@ begin
 	cross join lateral (select exists (
 		select from step_edge e
 			where e.job_id = r.job_id and e.step_id = r.step_id and e.kind in ('same_nodes', 'other_nodes'))
-		-- A step that names a reservation has waited for its first start. Only what runs again, and elements, can find
-		-- the node in use.
+		-- A step that names a reservation has waited for its first start. Only steps that run again, and elements, can
+		-- find the node in use.
 		or case when s.attempt > 0 or s.requeues > 0 or s.is_array or s.step_id <> s.request_id then exists (
 			select from step_edge e
 				where e.peer_job_id = r.job_id and e.peer_step_id = r.step_id

@@ -6,7 +6,7 @@
 --   preempts.
 -- - A claim ends when its step starts, ends or is held, or when it expires. A claim that is lost costs only time.
 
--- Functions of a rank are expressions, which the planner inlines: readers of the queue call them for each row.
+-- Functions of a rank are plain expressions, which the planner inlines: readers of the queue call them for each row.
 create function internal.tier_rank(p_tier int) returns bigint
 language sql immutable return p_tier * 100000000000000;
 comment on function internal.tier_rank(int) is
@@ -19,7 +19,7 @@ comment on function internal.rank_points(bigint, bigint) is
 
 create function internal.rank_tier(p_rank bigint) returns int
 language sql immutable return round(p_rank / 1e14)::int;
-comment on function internal.rank_tier(bigint) is 'The tier in a rank.';
+comment on function internal.rank_tier(bigint) is 'The tier that is contained in a rank.';
 
 -- Eternal steps are 50 tiers below their partition and quality of service, so below all others.
 create function internal.eternal_rank(p_eternal boolean) returns bigint
@@ -38,7 +38,7 @@ begin
 		or exists (select from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id and s.ended_at is null
 			where r.eternal);
 end $$;
-comment on function internal.preempt_is_on() is 'Whether anything may be preempted.';
+comment on function internal.preempt_is_on() is 'Whether any step may be preempted.';
 
 create function internal.preempt_saved_at(p_job bigint, p_step int, p_attempt int) returns timestamptz
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -48,7 +48,7 @@ begin
 			and c.state in ('complete', 'restoring', 'restored'));
 end $$;
 comment on function internal.preempt_saved_at(bigint, int, int) is
-	'When the latest checkpoint of an attempt was complete; null: it has none.';
+	'When the latest checkpoint of an attempt was complete; null: the attempt has no checkpoint.';
 
 create function internal.preempt_candidates(p_tier int)
 returns table (job_id bigint, step_id int, attempt int, tier int, lost_s double precision, mode text, grace_s int,
@@ -91,7 +91,7 @@ begin
 	where a.ended_at is null and a.attempt > 0 and a.node_index = 0 and a.started_at is not null
 		and m.mode not in ('off', 'spare') and x.tier < p_tier
 		and (e.job_id is null or (e.mode = 'suspend' and e.resumed_at is not null))
-		-- Its owner suspends it, and resumes it.
+		-- Leave out a step that its owner has suspended, since its owner resumes it.
 		and (m.mode <> 'suspend' or coalesce((select o.kind from node_order o
 			where o.node_id = a.node_id and o.job_id = a.job_id and o.step_id = a.step_id and o.attempt = a.attempt
 				and o.kind in ('suspend', 'resume')
@@ -120,7 +120,7 @@ comment on function api.schedule_candidates(int) is
 	'epoch seconds (of a step that has not started: as if it started now, so that the leader asks again then). '
 	'suspends: it is suspended and keeps memory and devices, and its licences unless gives_licenses.';
 
--- A claim whose step no longer waits does not count. The leader reads claims with each tick, since they are few.
+-- A claim whose step no longer waits does not count. The leader reads the claims with each tick, since they are few.
 create view internal.claim_open as
 select c.*
 from rota.preempt_claim c
@@ -149,8 +149,7 @@ begin
 		cross join lateral jsonb_array_elements(c.shares) with ordinality x (value, nr));
 end $$;
 comment on function internal.claim_list() is
-	'The resources that are kept free for steps that have preempted others, [{job, step, node, cpus, mem_mb, gres, licenses}]; '
-	'null: none.';
+	'The resources that are kept free for steps with claims, [{job, step, node, cpus, mem_mb, gres, licenses}]; null: none.';
 
 create function internal.claim_cpus(p_node int) returns bigint
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -161,8 +160,7 @@ begin
 		cross join lateral jsonb_array_elements(c.shares) x
 		where (x.value ->> 'node')::int = p_node) else 0 end;
 end $$;
-comment on function internal.claim_cpus(int) is
-	'Number of CPUs of a node that are kept free for steps that have preempted others.';
+comment on function internal.claim_cpus(int) is 'Number of CPUs of a node that claims keep free.';
 
 create function internal.claim_add(p_steps jsonb, p_moving jsonb) returns void
 language sql set search_path = live, rota, pg_temp as $$
@@ -188,8 +186,8 @@ begin
 	delete from preempt_claim c where c.claim_id not in (select o.claim_id from internal.claim_open o);
 end $$;
 comment on function internal.claim_drop() is
-	'Delete claims whose steps no longer wait: what preemptions kept free for these steps is then free for all. Only the leader '
-	'calls this.';
+	'Delete claims whose steps no longer wait; the resources that these kept free are then free for all steps. Only the '
+	'leader calls this.';
 
 create function internal.claim_settle(p_began internal.move_made[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -208,7 +206,7 @@ begin
 	where d.claim_id = x.claim_id and x.nr <= x.n;
 end $$;
 comment on function internal.claim_settle(internal.move_made[]) is
-	'Delete the claims of steps that have started: what the claims kept free is now in the allocations of the steps.';
+	'Delete the claims of steps that have started: the claimed resources are now in the allocations of the steps.';
 
 create function internal.preempt_wait(p_job bigint, p_step int, out label text, out tier int)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -220,7 +218,7 @@ begin
 	where s.job_id = p_job and s.step_id = p_step and s.ended_at is null and s.held = '' and s.deps_waiting = 0
 		and (s.state = 'pending' or (s.is_array and s.attempt = 0 and a.next < a.size));
 end $$;
-comment on function internal.preempt_wait(bigint, int) is 'Name and tier of a step that may start; null: it may not.';
+comment on function internal.preempt_wait(bigint, int) is 'Name and tier of a step that may start; null: the step may not start.';
 
 create function internal.preempt_kill(p_taken internal.preempt_taken[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -292,7 +290,7 @@ begin
 			else true end));
 end $$;
 comment on function internal.preempt_end(internal.preempt_taken[]) is
-	'End or suspend steps for others. The caller has locked their jobs.';
+	'End or suspend steps to make room for others. The caller has locked their jobs.';
 
 create function internal.preempt_valid(p_picks jsonb, p_free bigint[], p_candidates internal.preempt_victim[]) returns jsonb
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -362,7 +360,7 @@ begin
 		select (c.job_id, c.step_id, c.attempt, c.tier, c.lost_s, c.mode, c.grace_s)::internal.preempt_victim
 		from internal.preempt_candidates(2147483647) c
 		where c.from_at <= now());
-	-- A job that another session has locked is left to the next cycle.
+	-- A pick with a job that another session has locked is left to the next cycle.
 	v_picks := internal.preempt_valid(p_picks, v_jobs, v_candidates);
 	if v_picks is not null then
 		perform internal.claim_add((

@@ -1,4 +1,5 @@
--- What the leader reads for a scheduling cycle. It takes no locks: the commit checks whether the rows still hold.
+-- The tables that the leader reads for a scheduling cycle. Reading takes no locks: the commit checks whether the rows are still
+-- valid.
 
 create function api.schedule_nodes()
 returns table (node_id int, name text, cpus int, cpus_used int, mem_mb bigint, mem_used_mb bigint, state text, features text[],
@@ -13,7 +14,7 @@ begin
 		case when f.node_id is null then n.features else n.features || 'failing'::text end,
 		coalesce(g.free, '{}'), coalesce(g.total, '{}'), n.weight, f.node_id is not null,
 		case when b.node_id is null then n.power else 'powering_on' end, coalesce(b.image, n.image), n.default_image,
-		-- What is not verified is no preparation that a step can ask for.
+		-- A preparation that is not verified counts as none, since no step may use it.
 		case when b.node_id is not null then b.prep::text when n.prep_verified then n.prep::text else '?' end,
 		extract(epoch from b.began_at + make_interval(secs => internal.reboot_expected(b)))::double precision
 	from node n
@@ -36,8 +37,9 @@ begin
 	order by n.node_id;
 end $$;
 comment on function api.schedule_nodes() is
-	'All nodes with what they have and what is used; gres: {"gpu": [free units]}. Nodes marked as failing have the feature '
-	'"failing". One that gets another setup is up with that setup, and powered on at ready_at. prep: "?": nobody knows.';
+	'All nodes with their resources and how much of these is used; gres: {"gpu": [free devices]}. Nodes marked as failing '
+	'have the feature "failing". A node that is changed to another setup is returned as up with that setup, and powered on '
+	'at ready_at. prep: "?": unknown.';
 
 create function api.schedule_partitions()
 returns table (partition text, priority int, state text, max_time_s bigint, default_time_s bigint, max_nodes int, node_ids int[])
@@ -83,8 +85,8 @@ begin
 	where a.ended_at is null;
 end $$;
 comment on function api.schedule_running() is
-	'Open allocations, and when each is to end (epoch seconds, null: no limit). reserved: for step reserved_for; '
-	'predispatched: it waits for the CPUs of another element of its array.';
+	'Open allocations, one row each, and when each is expected to end (epoch seconds, null: no limit). reserved: reserved '
+	'for the step reserved_for; predispatched: the attempt waits for the CPUs of another element of its array.';
 
 create function api.schedule_launch(p_jobs bigint[], p_requests int[])
 returns table (job_id bigint, request_id int, uid int, gid int, user_name text, script_hash text, environment_hash text,
@@ -99,7 +101,7 @@ begin
 	select j.job_id, r.step_id, j.uid, j.gid, j.user_name, encode(j.script_hash, 'hex'), encode(j.environment_hash, 'hex'),
 		r.spec,
 		encode(r.auth, 'hex'), case when j.job_id > n.numbered_after then j.job_id else 0 end, a.size, a.indices, r.group_name,
-		-- Where an attempt of its group holds the prolog and has not gone yet.
+		-- Nodes where an attempt of the job group is the prolog owner and has not left.
 		case when r.group_name is not null then array(
 			select distinct al.node_id
 			from step_request g
@@ -121,9 +123,8 @@ begin
 	left join qos q on q.qos = j.qos;
 end $$;
 comment on function api.schedule_launch(bigint[], int[]) is
-	'What the signer needs of steps that are to start; it checks auth before it signs. auth_number: the job''s number if auth '
-	'covers it, else 0. group_nodes: where the prolog of the '
-	'step''s job group has run and its epilog is still to come. sample_s: seconds between samples, 0: none. idle_timeout_s, '
-	'idle_timeout_of: the shortest idle limit of partition and quality of service (0: none), and whose it is. '
-	'staging, variables: the job has directives for burst_buffer.lua, and the variables that came of them, as fields. '
-	'credentials: the step needs some.';
+	'Data for the signer about steps that are to start, one row each; the signer verifies auth before it signs. auth_number: '
+	'the job''s number if auth covers it, else 0. group_nodes: nodes where the prolog of the step''s job group has run and '
+	'its epilog is still to come. sample_s: seconds between samples, 0: none. idle_timeout_s, idle_timeout_of: the shortest '
+	'idle limit of partition and quality of service (0: none), and where it comes from. staging: the job has directives for '
+	'burst_buffer.lua; variables: those that the script set, as fields. credentials: the step needs credentials.';

@@ -1,4 +1,4 @@
--- Steps that are suspended by preemption, and when they go on.
+-- Pauses: suspensions of steps by preemption, and when the steps resume.
 --
 -- Called by: the leader, by api.schedule_tick and api.schedule_resume (jobmgr/schedule/schedule_resume.c chooses);
 -- sql/schedule/preempt.sql.
@@ -28,7 +28,7 @@ select p.*, s.state, s.rank, s.queue, s.resume_wanted
 from rota.preempt_pause p
 join live.step s on s.job_id = p.job_id and s.step_id = p.step_id and s.attempt = p.attempt
 where s.ended_at is null and s.state in ('running', 'suspended') and s.end_wanted is null;
-comment on view internal.pause_open is 'Pauses whose steps are suspended, or will be.';
+comment on view internal.pause_open is 'Pauses whose steps are suspended, or will be, one row each.';
 
 create function internal.pause_is_stale() returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -47,7 +47,7 @@ begin
 		where not exists (select from internal.pause_open o where o.job_id = p.job_id and o.step_id = p.step_id)
 		for update skip locked);
 end $$;
-comment on function internal.pause_drop() is 'Drop the pauses that are over. The caller leads.';
+comment on function internal.pause_drop() is 'Delete the pauses that are over. Only the leader calls this.';
 
 create function internal.pause_end(p_job bigint, p_step int, p_attempt int, p_at timestamptz) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -61,7 +61,8 @@ begin
 	update preempted e set resumed_at = p_at
 	where e.job_id = p_job and e.step_id = p_step and e.attempt = p_attempt and e.mode = 'suspend' and e.resumed_at is null;
 end $$;
-comment on function internal.pause_end(bigint, int, int, timestamptz) is 'A suspended step goes on, whoever wanted it.';
+comment on function internal.pause_end(bigint, int, int, timestamptz) is
+	'End the pause of a suspended step that resumes, whoever resumed it.';
 
 create function internal.pause_forget(p_steps jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -71,7 +72,7 @@ begin
 	where p.job_id = v.job_id and p.step_id = v.step_id;
 end $$;
 comment on function internal.pause_forget(jsonb) is
-	'Steps [{job_id, step_id}] are suspended by their owner from now on, who resumes them.';
+	'Delete the pauses of steps [{job_id, step_id}] that their owner suspends: from now on only the owner resumes them.';
 
 create function internal.pause_is_due(p_by_job bigint, p_by_step int) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -84,7 +85,7 @@ begin
 		and not exists (select from internal.claim_open c where c.job_id = p_by_job and c.step_id = p_by_step);
 end $$;
 comment on function internal.pause_is_due(bigint, int) is
-	'Whether a step that has preempted others holds no CPUs and has no claim, so these may go on.';
+	'Whether a step that has preempted others holds no CPUs and has no claim, so that its victims may resume.';
 
 create function internal.resume_list() returns jsonb
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -103,8 +104,8 @@ begin
 		where o.state = 'suspended' and not o.resume_wanted and internal.pause_is_due(o.by_job_id, o.by_step_id));
 end $$;
 comment on function internal.resume_list() is
-	'What steps that may go on after a preemption need, the first ones first: [{job, step, tier, node, cpus, mem_mb, gres, '
-	'licenses}]; null: none may.';
+	'Resources that suspended victims need which may resume, the first to resume first: [{job, step, tier, node, cpus, '
+	'mem_mb, gres, licenses}]; null: none may.';
 
 create function api.schedule_resume(p_term bigint, p_jobs bigint[], p_steps int[]) returns int
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
@@ -125,5 +126,5 @@ begin
 	return v_made;
 end $$;
 comment on function api.schedule_resume(bigint, bigint[], int[]) is
-	'Let steps go on that were suspended by preemption, as the scheduler chose, if all they need is still free. Answers how many '
-	'do; the others are left to the next cycle. RT412: no longer leader.';
+	'Resume steps that were suspended by preemption, as the scheduler chose, if all resources that they need are still free. '
+	'Returns how many resume; the others are left to the next cycle. RT412: no longer leader.';

@@ -1,4 +1,5 @@
--- The tick of the scheduling leader, at the begin of each cycle: the moves that are due by time, and when the next ones are due.
+-- The tick of the scheduling leader, at the begin of each cycle: the time-driven moves that are due, and when the next ones are
+-- due.
 --
 -- Called by: the leader (jobmgr/lead/lead_cycle_read.c).
 -- Invariants:
@@ -32,9 +33,9 @@ begin
 	notify rota_event;
 end $$;
 comment on function internal.deadline_expire(bigint[]) is
-	'End those steps of jobs that wait past the moment from which they could still end before their deadline.';
+	'End those steps of jobs that still wait when they could no longer end before their deadline.';
 
--- Timer-driven moves: outages begin, deadlines pass, suspended steps resume where CPUs are free.
+-- Time-driven moves: outages begin, deadlines pass, suspended steps resume if CPUs are free.
 create function internal.schedule_timers() returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -51,8 +52,8 @@ begin
 	v_growths := internal.growth_due();
 	perform internal.checkpoint_timer_drop();
 	v_timed := internal.checkpoint_timer_due();
-	-- All locks at once, in order. A job that another session has locked is left for the next tick, which comes soon: what is
-	-- due is read from the rows.
+	-- Take all locks at once, in order. A job that another session has locked is left for the next tick, which comes soon:
+	-- what is due is read from the rows.
 	v_wanted := array(
 		select s.job_id from step s
 			where s.start_by <= now() and s.ended_at is null
@@ -82,7 +83,7 @@ begin
 	perform internal.growth_settle(array(select x from unnest(v_growths) x where x = any (v_free)));
 	perform internal.checkpoint_expire(array(select x from unnest(v_unsaved) x where x = any (v_free)));
 	perform internal.checkpoint_timer_fire(array(select x from unnest(v_timed) x where x = any (v_free)));
-	-- Suspended steps that are to go on, oldest first, where their CPUs are free again.
+	-- Suspended steps that are to resume, oldest first, if their CPUs are free again.
 	perform internal.resume_lock((select jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id))
 		from step s where s.resume_wanted and s.state = 'suspended' and s.job_id = any (v_free)));
 	for v_one in
@@ -95,16 +96,16 @@ begin
 	return cardinality(v_free) = cardinality(v_wanted);
 end $$;
 comment on function internal.schedule_timers() is
-	'Make the moves whose time has come; false: not all of them, because another session had locked a job.';
+	'Make the time-driven moves that are due. Returns false if some were not made, because another session had locked a job.';
 
--- Read from the index in that order. A sort would read everything live, and all dead rows since the oldest transaction.
+-- Read from the index in that order. A sort would read all live rows, and all dead rows since the oldest transaction.
 create function internal.deadline_next(p_after timestamptz) returns timestamptz
 language plpgsql stable set enable_sort = off set search_path = live, rota, pg_temp as $$
 begin
 	return (select s.start_by from step s where s.start_by > p_after and s.ended_at is null order by s.start_by limit 1);
 end $$;
 comment on function internal.deadline_next(timestamptz) is
-	'The first moment after p_after at which a live step could no longer end before its deadline; null: there is none.';
+	'The first moment after p_after at which a live step could no longer end before its deadline; null: none.';
 
 create function api.schedule_tick(p_term bigint)
 	returns table (now double precision, next_at double precision, claims jsonb, preempts boolean, resumes jsonb)
@@ -114,13 +115,13 @@ declare
 	v_hooks boolean := exists (select from hook_pending);
 	v_share boolean := internal.share_expired();
 	v_limited constant boolean := internal.is_limited() or exists (select from line_limited l where l.until_at is null);
-	-- A session looks for lines that have reached a limit once a second at most.
+	-- Check for queue lines that have reached a limit once a second in each session at most.
 	v_looked_at constant timestamptz := coalesce(nullif(current_setting('rota.lines_noted_at', true), ''), '-infinity');
 	v_looks constant boolean := v_limited and v_looked_at <= now() - interval '1 second';
 	v_lines constant boolean := v_looks and exists (select from internal.line_changes());
 	v_unsaved constant timestamptz := least((select min(c.deadline_at) from checkpoint c where c.state in ('asked', 'taking')),
 		(select min(t.next_at) from checkpoint_timer t));
-	-- A session looks for nodes that say nothing of an attempt every ten seconds at most.
+	-- Check for nodes that report nothing about an attempt every ten seconds in each session at most.
 	v_asked_at constant timestamptz := coalesce(nullif(current_setting('rota.inventory_asked_at', true), ''), '-infinity');
 	v_asks constant boolean := v_asked_at <= now() - interval '10 seconds';
 	v_unanswered constant int[] := case when v_asks then internal.unanswered_nodes() else '{}' end;
@@ -132,7 +133,7 @@ declare
 	v_done boolean := true;
 	v_next timestamptz;
 begin
-	-- If nothing is due, no lock is taken and the leader waits for no write to disk.
+	-- If nothing is due, no lock is taken, and the leader does not wait for a write to disk.
 	perform internal.leader_check(p_term, v_hooks or v_share or v_due or v_lines or v_stale or v_unanswered <> '{}');
 	if v_stale then
 		perform internal.claim_drop();
@@ -172,7 +173,7 @@ begin
 		internal.claim_list(), internal.preempt_is_on(), case when v_pauses then internal.resume_list() end;
 end $$;
 comment on function api.schedule_tick(bigint) is
-	'Timer-driven moves: deadlines, resumes, outages, growths, checkpoints; a note of which lines have reached a limit; nodes '
-	'that are to say which attempts they have. Answers the database''s time and when the next one is due (epoch seconds), '
-	'null: none is known; what is kept for steps that have preempted others (internal.claim_list), whether anything may be '
-	'preempted, and which suspended steps may go on (internal.resume_list).';
+	'Make the time-driven moves that are due: deadlines, resumes, outages, growths, checkpoints. Record which queue lines '
+	'have reached a limit, and have nodes register that report nothing about an attempt. Returns the database''s time and '
+	'when the next move is due (epoch seconds; null: unknown), the claims (internal.claim_list), whether any step may be '
+	'preempted, and which suspended steps may resume (internal.resume_list).';
