@@ -15,10 +15,10 @@ begin
 	return null;
 end $$;
 comment on function internal.array_index(jsonb, int) is
-	'The index at a position of an array''s indices [[low, high, step], ...]; null after the last.';
+	'The index at a position of an array''s indices [[low, high, step], ...]; null: the position is after the last index.';
 
--- Ranges ascend and do not overlap (jobmgr/translate/option_array.c), so that the one of an index or of a position is found
--- without looking at the others.
+-- Ranges ascend and do not overlap (jobmgr/translate/option_array.c), so the range of an index or a position is found without
+-- reading the others.
 create function internal.array_spans(p_indices jsonb) returns internal.index_ranges
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	select (array_agg(r.low order by r.nr), array_agg(r.high order by r.nr), array_agg(r.step order by r.nr),
@@ -32,7 +32,8 @@ language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 		) v
 	) r
 $$;
-comment on function internal.array_spans(jsonb) is 'An array''s indices [[low, high, step], ...], read once for many questions.';
+comment on function internal.array_spans(jsonb) is
+	'An array''s indices [[low, high, step], ...] in a form that is read once for many look-ups.';
 
 create function internal.array_indices(p_spans internal.index_ranges, p_positions int[]) returns int[]
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
@@ -44,7 +45,7 @@ language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	) n
 $$;
 comment on function internal.array_indices(internal.index_ranges, int[]) is
-	'The indices at positions of an array, in the same order; null after the last.';
+	'The indices at positions of an array, in the same order; null in place of a position after the last index.';
 
 create function internal.array_positions(p_spans internal.index_ranges, p_low int, p_high int) returns int[]
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
@@ -54,10 +55,11 @@ language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	from (select i.index, width_bucket(i.index, (p_spans).lows) as at from generate_series(p_low, p_high) i (index)) x
 $$;
 comment on function internal.array_positions(internal.index_ranges, int, int) is
-	'The positions of all indices from p_low to p_high in an array; null where it has no such index.';
+	'The positions of all indices from p_low to p_high in an array, in order; null in place of an index that the array does '
+	'not have.';
 
--- An element gets a row when it starts, or before that when an event applies to it alone. An element that starts is inserted in
--- that state.
+-- An element gets a row when it starts, or before that when an event applies to it alone. The row of an element that starts is
+-- inserted in that state.
 create function internal.array_expand(p_elements internal.element[], p_actor text, p_start_at timestamptz default null)
 	returns setof internal.move_made
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -73,7 +75,7 @@ begin
 		from (select e.job_id, e.request_id, array_agg(distinct e.pos) as positions from unnest(p_elements) e group by 1, 2) w
 		join step h on h.job_id = w.job_id and h.step_id = w.request_id
 		join step_array a on a.job_id = h.job_id and a.step_id = h.step_id and a.rest_state is null
-		-- Most arrays have one range, and then nothing is looked up. Several ranges are read once for all elements.
+		-- Most arrays have one range, which needs no look-up. Several ranges are read once for all elements.
 		cross join lateral unnest(w.positions, case when jsonb_array_length(a.indices) > 1
 			then internal.array_indices(internal.array_spans(a.indices), w.positions) end) v (pos, index)
 		join step_transition t on t.from_state = 'pending'
@@ -83,7 +85,7 @@ begin
 			and (select o.step_id from step o where o.job_id = h.job_id and o.step_id = h.step_id + 1 + v.pos) is null
 		returning step.job_id, step.step_id, step.request_id, step.array_index, step.attempt, step.state, step.deps_waiting
 	), staged as (
-		-- Of arrays that are staged element by element, which wait for nothing else.
+		-- Elements of arrays that are staged element by element, which wait for nothing else.
 		insert into staging (job_id, array_job_id, step_id, pool, capacity)
 		select nextval('job_job_id_seq'), m.job_id, m.step_id, g.pool, g.capacity
 		from made m join rota.staging g on m.deps_waiting = 1 and g.job_id = m.job_id
@@ -96,7 +98,7 @@ begin
 		select m.job_id, m.request_id, array_agg(m.step_id - m.request_id - 1) as positions
 		from made m group by m.job_id, m.request_id
 	), stepped as (
-		-- next is the first position that is no row yet; skip holds the rows beyond it.
+		-- next is the first position without a row; skip holds the positions after it that have rows.
 		update step_array a
 		set next = n.next,
 			running = a.running + case when p_start_at is null then 0 else cardinality(t.positions) end,
@@ -119,8 +121,9 @@ begin
 	from made m;
 end $$;
 comment on function internal.array_expand(internal.element[], text, timestamptz) is
-	'Make rows of array elements that have none yet, started with attempt 1 at p_start_at, or pending; answers those made. '
-	'Those of an array that is staged element by element wait for their data. The caller holds the job''s lock.';
+	'Make rows of array elements that have none yet: started with attempt 1 at p_start_at, or pending (null). Returns the '
+	'elements that got a row. Elements of an array that is staged element by element wait for their data. The caller holds '
+	'the job''s lock.';
 
 -- after=X:corr: an element may start when the elements of its peers at its position have ended. Heads with other unresolved
 -- dependencies wait with all their elements.
@@ -169,8 +172,8 @@ begin
 	where j.ended = j.edges or j.verdict is not null;
 end $$;
 comment on function internal.correspond_pending(internal.move_made[], bigint[]) is
-	'Elements of after=X:corr arrays that are no rows yet and may go, or (verdict: failed, not_needed; message: why) never '
-	'will: those that correspond to moved elements, and all of the jobs p_jobs.';
+	'Elements of after=X:corr arrays that have no row yet and may start, or (verdict: failed, not_needed; message: why) '
+	'never will: those that correspond to elements in p_moved, and all of the jobs p_jobs.';
 
 create function internal.correspond_over(p_jobs bigint[]) returns setof internal.move
 language plpgsql set search_path = rota, pg_temp as $$
@@ -204,7 +207,8 @@ begin
 	end loop;
 end $$;
 comment on function internal.correspond_over(bigint[]) is
-	'Resolve the after=X:corr dependencies of jobs on steps that have ended, and end the elements without a counterpart.';
+	'Resolve the after=X:corr dependencies of jobs on steps that have ended, and end the elements without a counterpart. '
+	'Returns the moves that follow.';
 
 create function internal.array_correspond(p_moved internal.move_made[]) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -251,8 +255,8 @@ begin
 	end if;
 end $$;
 comment on function internal.array_correspond(internal.move_made[]) is
-	'Make the elements of after=X:corr arrays eligible, or fail them, when their corresponding elements have ended. '
-	'p_moved: what moved; a row with nothing but a job stands for all of it.';
+	'Make the elements of after=X:corr arrays eligible, or fail them, when their corresponding elements have ended. p_moved: '
+	'events that changed steps; a row with only a job stands for all steps of the job. Returns the moves that follow.';
 
 create function internal.array_finish(p_job bigint, p_head int) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -279,7 +283,7 @@ begin
 	limit 1;
 end $$;
 comment on function internal.array_finish(bigint, int) is
-	'The end of an array as a whole, once all of its elements have ended: the worst of their states.';
+	'The move that ends the head of an array, once all of its elements have ended: with the worst of their states.';
 
 create function internal.array_give_up(p_job bigint, p_head int, p_event text, p_cause text, p_message text)
 	returns setof internal.move
@@ -299,4 +303,5 @@ begin
 		from internal.array_finish(p_job, p_head) f;
 end $$;
 comment on function internal.array_give_up(bigint, int, text, text, text) is
-	'End the elements of an array without a row, with the event p_event; answers the head''s end where nothing else is left.';
+	'End the elements of an array that have no row, with the event p_event. Returns the move that ends the head of the array '
+	'if no element is left.';

@@ -1,5 +1,5 @@
--- Suspend and resume. A suspended step gives back what it does not keep: its CPUs unless kept; devices and licences where
--- it gives them up; never its memory, as stopped processes keep theirs.
+-- Suspend and resume. A suspended step gives back its CPUs, unless they are kept, and its devices and licences, where it gives
+-- them up. It never gives back its memory, as stopped processes keep theirs.
 create function internal.step_suspended(p_job bigint, p_step int, p_attempt int, p_at timestamptz) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
@@ -15,7 +15,7 @@ begin
 	perform internal.license_lock(array[(p_job, p_step, p_attempt)::internal.attempt_key]);
 	with given as (
 		update allocation a
-		set cpus_held = 0, started_at = coalesce(a.started_at, p_at), -- it does not wait for CPUs of its array any more
+		set cpus_held = 0, started_at = coalesce(a.started_at, p_at), -- the element no longer waits for CPUs of its array
 			without_cpus = a.without_cpus + tstzmultirange(tstzrange(greatest(p_at, a.started_at), null))
 		from allocation o, step s, step_request r
 		where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt and a.ended_at is null
@@ -41,7 +41,8 @@ begin
 	notify rota_schedule;
 end $$;
 comment on function internal.step_suspended(bigint, int, int, timestamptz) is
-	'The processes of an attempt have been stopped: the step is suspended and gives back what it does not keep.';
+	'Record that the processes of an attempt have been stopped: the step is suspended and gives back the resources that it '
+	'does not keep.';
 
 create function internal.resume_lock(p_steps jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -56,14 +57,15 @@ begin
 		from jsonb_to_recordset(p_steps) as v (job_id bigint, step_id int)));
 end $$;
 comment on function internal.resume_lock(jsonb) is
-	'Lock what steps [{job_id, step_id}] need to go on, all at once and in order, before internal.step_resume for each.';
+	'Lock the nodes and licences that steps [{job_id, step_id}] need to resume, all at once and in order, before '
+	'internal.step_resume for each step.';
 
 create function internal.step_resume(p_job bigint, p_step int) returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_attempt int;
 	v_licenses jsonb;
-	-- Its CPUs are found free under the locks, perhaps while these are waited for: they are held from then on.
+	-- The CPUs of the step are found free under the locks, perhaps after a wait for these: they are held from then on.
 	v_at timestamptz;
 begin
 	select s.attempt, r.licenses into v_attempt, v_licenses
@@ -106,4 +108,5 @@ begin
 	return true;
 end $$;
 comment on function internal.step_resume(bigint, int) is
-	'Let a suspended step go on if its CPUs and licences are free; whether they were. The caller holds internal.resume_lock.';
+	'Resume a suspended step if its CPUs and licences are free. Returns whether they were. The caller has called '
+	'internal.resume_lock.';

@@ -1,5 +1,5 @@
--- Every event of a step passes through here, but `rerun` (sql/job/job_requeue.sql), from which nothing follows at once: it writes
--- the states, then applies what follows for other steps until nothing more follows.
+-- Every event of a step passes through here, except `rerun` (sql/job/job_requeue.sql), which has no immediate effect on other
+-- steps: internal.step_move writes the states, then applies the events of other steps that follow, until no more follow.
 --
 -- Invariants:
 -- - The loop ends: each round either finds no moves, or takes steps to final states, of which there is a finite number and which
@@ -25,8 +25,8 @@ begin
 		into v_final, v_script, v_started
 		from unnest(v_written) w;
 		v_moves := '{}';
-		-- Most jobs have no edges to or from them: then nothing follows for other steps. A submission that adds one waits
-		-- for their locks.
+		-- Most jobs have no edges to or from them: then no event of another step follows. A submission that adds an edge
+		-- waits for their locks.
 		v_bound := exists (
 			select from (select distinct w.job_id from unnest(v_written) w) j
 			where exists (select from step_edge e where e.job_id = j.job_id offset 0) -- by key
@@ -37,7 +37,7 @@ begin
 		if v_final is not null then
 			v_moves := v_moves || array(select m::internal.move from internal.step_resolve_end(v_final, v_bound) m);
 		end if;
-		-- Nothing is reserved for elements, and a group is over when the heads of its arrays are.
+		-- Nothing is reserved for elements, and a job group is over when the heads of its arrays are.
 		if v_bound and v_script is not null then
 			perform internal.allocation_unreserve(array(select (w.job_id, w.step_id, 0)::internal.attempt_key
 				from unnest(v_script) w));
@@ -51,5 +51,5 @@ begin
 	end loop;
 end $$;
 comment on function internal.step_move(text, internal.move[]) is
-	'Apply events to steps with all that follows from them, and answer every move made. Moves that the state machine does '
-	'not allow are left out. The caller holds internal.job_lock.';
+	'Apply events to steps, with all events of other steps that follow. Returns every event that was applied. Events that '
+	'the state machine does not allow are left out. The caller holds internal.job_lock.';

@@ -1,4 +1,4 @@
--- What the start or end of a step means for the steps that wait for it. The functions answer the moves that follow
+-- Effects of the start or end of a step on the steps that wait for it. The functions return the moves that follow
 -- (dependency_fail, ends of array heads), which internal.step_move applies in turn.
 
 -- The rule of dependencies, in one place (docs/submitting.md has it as a table). Success is "completed", and "skipped" as up to
@@ -12,7 +12,7 @@ begin
 		when p_kind <> 'after' and p_placed then 'met'
 		when p_kind = 'after' and p_condition = 'start' and p_started then 'met'
 		when p_state is null then null
-		-- Whatever never had nodes is on none.
+		-- A peer that ended without ever having nodes is on no node, so other_nodes is met.
 		when p_kind = 'other_nodes' or (p_kind = 'after' and p_condition in ('any', 'teardown')) then 'met'
 		when p_kind = 'after' and (p_state = 'completed' or (p_state = 'skipped' and p_cause = 'up_to_date')) then
 			case p_condition when 'fail' then 'not_needed' else 'met' end
@@ -21,9 +21,9 @@ begin
 		else 'failed' end;
 end $$;
 comment on function internal.edge_verdict(text, text, text, text, boolean, boolean) is
-	'What an edge becomes when its peer has ended in a state (null: it has not) with a cause, had started, and had been '
-	'placed on nodes: met, failed, not_needed; null: it waits. A peer of an edge with condition teardown has ended when '
-	'internal.staging_is_over says so, too.';
+	'The state of an edge after its peer has ended in a state (null: it has not) with a cause, had started, and had been '
+	'placed on nodes: met, failed, not_needed; null: the edge waits. A peer of an edge with condition teardown has ended '
+	'only if internal.staging_is_over says so, too.';
 
 create function internal.edge_text(p_kind text, p_condition text, p_peer text, p_state text, p_verdict text) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -36,7 +36,7 @@ begin
 		else ' ended ' || p_state end;
 end $$;
 comment on function internal.edge_text(text, text, text, text, text) is
-	'Why an edge is failed or not_needed, as text: its kind and condition, the label and the state of its peer.';
+	'The reason why an edge is failed or not_needed, as text: its kind and condition, the label and the state of its peer.';
 
 create function internal.edge_resolve(p_edges jsonb) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -65,12 +65,12 @@ begin
 		group by s.job_id, s.step_id
 	), judged as (
 		select c.*, r.deps_any,
-			-- If all edges joined by "?" are resolved and none is met, one that failed makes the group a failure.
+			-- If all edges that "?" joins are resolved and none is met, one failed edge makes the group a failure.
 			c.failed > 0
 				or (r.deps_any and c.peer_over = 0
 				and exists (select from step_edge o
 				where o.job_id = c.job_id and o.step_id = c.step_id and o.state = 'failed')) as bad,
-			-- Of edges joined by "?" the first one met is enough; the rest no longer matter. This statement's
+			-- Of edges that "?" joins, the first one met is enough; the rest no longer matter. This statement's
 			-- snapshot still shows this call's edges as waiting.
 			r.deps_any and exists (select from step_edge o where o.job_id = c.job_id and o.step_id = c.step_id
 				and o.kind = 'after' and o.gates and o.state = 'met') as met_before,
@@ -81,7 +81,7 @@ begin
 	), released as (
 		update step s
 		set deps_waiting = s.deps_waiting - j.met,
-			-- Once: what is met later ("?"), or after the end, was not waited for.
+			-- Only once: the step did not wait for an edge that is met later ("?"), or after its end.
 			eligible_at = case when s.ended_at is null and s.deps_waiting > 0 and s.deps_waiting = j.met then now()
 				else s.eligible_at end
 		from (
@@ -95,23 +95,25 @@ begin
 		case when j.bad then 'dependency' else 'not_needed' end,
 		null::int, null::int, j.message
 	from judged j
-	-- A node skips what is live; its peers only what has not started, or an array's head.
+	-- Peers skip only a step that has not started, or the head of an array. A live step is skipped only by its own node
+	-- (outputs up to date).
 	join step s on s.job_id = j.job_id and s.step_id = j.step_id and (s.state = 'pending' or s.attempt = 0)
 	where j.peer_over > 0
 		or (not j.deps_any and j.after_over > 0)
 		or (j.deps_any and j.after_met = 0 and not j.met_before and j.after_over = j.still_waiting and j.after_over > 0);
-	-- Not only an end frees steps: the start of one does, too (--after=x:start).
+	-- Not only an end makes steps eligible: the start of a peer does, too (--after=x:start).
 	notify rota_schedule;
 end $$;
 comment on function internal.edge_resolve(jsonb) is
-	'Mark edges [{job_id, step_id, edge, state, peer_state}] met, failed or not_needed, count down their steps, answer the '
-	'steps that can no longer start, or need not.';
+	'Mark edges [{job_id, step_id, edge, state, peer_state}] as met, failed or not_needed, and count down the waiting edges '
+	'of their steps. Returns the moves of steps that can no longer start, or need not.';
 
 create function internal.step_resolve_start(p_moved internal.move_made[]) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	return query
-	-- Placement decides on which nodes peers may go; the first task's start is what "after:start" waits for.
+	-- The placement of a peer decides on which nodes steps may run; "after:start" waits for the start of the peer's first
+	-- task.
 	select m.*
 	from unnest(p_moved) as v
 	cross join lateral (
@@ -128,7 +130,7 @@ end $$;
 comment on function internal.step_resolve_start(internal.move_made[]) is
 	'The moves of steps that follow from the start of their peers.';
 
--- Jobs count down by the steps of their script, and end with the last.
+-- A job counts down the steps of its script, and ends with the last one.
 create function internal.job_end(p_final internal.move_made[]) returns bigint[]
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -178,7 +180,7 @@ begin
 	return v_over;
 end $$;
 comment on function internal.job_end(internal.move_made[]) is
-	'Count ended steps of scripts off their jobs; answers the jobs that are over with them.';
+	'Subtract ended steps of scripts from the counts of their jobs. Returns the jobs that are over now.';
 
 create function internal.array_count(p_final internal.move_made[]) returns internal.attempt_key[]
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -208,8 +210,8 @@ begin
 	return v_over;
 end $$;
 comment on function internal.array_count(internal.move_made[]) is
-	'Count ended elements for the heads of their arrays, and have their own data staged out; answers the heads whose last '
-	'element has ended.';
+	'Count ended elements at the heads of their arrays, and have the elements'' own data staged out. Returns the heads whose '
+	'last element has ended.';
 
 create function internal.step_resolve_end(p_final internal.move_made[], p_bound boolean) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -219,7 +221,7 @@ declare
 	v_edges jsonb;
 	v_jobs bigint[];
 begin
-	-- The head of an array ends with the worst of its elements when the last one has.
+	-- The head of an array ends with the worst state of its elements when the last element has ended.
 	v_over := internal.array_count(p_final);
 	if v_over is not null then
 		return query select m.* from unnest(v_over) o cross join lateral internal.array_finish(o.job_id, o.step_id) m;
@@ -233,7 +235,7 @@ begin
 		return;
 	end if;
 
-	-- Edges on a step, or on a whole job, that has ended.
+	-- Edges whose peer is a step, or a whole job, that has ended.
 	select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'peer_state', p.state,
 			'state', internal.edge_verdict(e.kind, e."condition", p.state, p.cause, p.started, p.placed)))
 	into v_edges
@@ -249,7 +251,7 @@ begin
 			where j.job_id = any (v_jobs)
 	) p
 	join step_edge e on e.peer_job_id = p.job_id and e.peer_step_id = p.step_id and e.state = 'waiting'
-	-- corr is resolved element by element; see internal.array_correspond.
+	-- Edges with condition corr are resolved element by element; see internal.array_correspond.
 	where e."condition" <> 'corr' and (e.kind <> 'with' or not p.placed)
 		and (e."condition" <> 'teardown' or internal.staging_is_over(p.job_id));
 	if v_edges is not null then
@@ -269,5 +271,5 @@ begin
 	join step o on o.job_id = q.job_id and o.step_id = q.step_id and o.state = 'pending' and o.ordered_at is null;
 end $$;
 comment on function internal.step_resolve_end(internal.move_made[], boolean) is
-	'What the end of steps means: for their arrays, their jobs, and, where any has edges or is named by some (p_bound), the '
-	'steps that wait for them.';
+	'The moves that follow from the end of steps: for their arrays, their jobs, and, if a step has edges or is the peer of '
+	'one (p_bound), the steps that wait for them.';

@@ -1,5 +1,4 @@
--- The function that changes the state of a step that has a row. (internal.array_expand inserts rows of array elements that
--- start.)
+-- Changes the state of steps that have a row. (internal.array_expand inserts rows of array elements that start.)
 --
 -- Invariants:
 -- - A move that the state of its step does not allow changes nothing. The answer has the moves that were made.
@@ -16,7 +15,7 @@ begin
 		select s.job_id, s.step_id, s.request_id, s.array_index, s.attempt, s.state as from_state, a.event, t.to_state,
 			st.stage = 'final' as final, coalesce(a.at, now()) as at, a.cause, a.exit_code, a.signal, a.message,
 			-- A step whose start and end are in one report was never in state running; its attempt has the time of
-			-- the start. Attempts before a job_requeue are not of this run: ordered_at is null.
+			-- the start. Attempts from before a requeue of the job do not count: ordered_at is null.
 			case when st.stage = 'final' then coalesce(s.started_at,
 				(select t.started_at from attempt t
 					where t.job_id = s.job_id and t.step_id = s.step_id
@@ -48,7 +47,7 @@ begin
 			resume_wanted = s.resume_wanted and m.event not in ('start', 'resume') and not m.final
 		from moved m
 		-- A step that ends while it waits did not end by the cause of an earlier attempt. A step that ends by itself did
-		-- not end by a wish that came at the same time.
+		-- not end because of a request that came at the same time.
 		cross join lateral (select m.event = 'start' or (m.final and m.from_state = 'pending') as anew) x
 		where s.job_id = m.job_id and s.step_id = m.step_id
 	), logged as (
@@ -65,5 +64,5 @@ begin
 	from moved m;
 end $$;
 comment on function internal.step_write(text, internal.move[]) is
-	'Apply events to steps, write states and the event log, answer what moved. Only the first move of a step in the list '
-	'counts.';
+	'Apply events to steps: write their states and the event log. Returns the events that changed a step. Only the first '
+	'event of a step in the list counts.';
