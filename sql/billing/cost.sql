@@ -1,4 +1,4 @@
--- Prices, and what a job may cost at most.
+-- Prices of billing units, and the highest cost that a job may have.
 
 create view internal.billing_month as
 select u.month, nullif(u.account, '') as account, u.user_name, u.partition, u.qos, u.cpu_s, u.mem_mb_s, u.node_s, u.gres_s,
@@ -16,7 +16,7 @@ from (
 	group by x.month, x.account, x.user_name, x.partition, x.qos
 ) u
 left join internal.billing_weight_span w on w.partition = u.partition and u.month >= w.from_month and u.month < w.until_month
--- The price of the nearest account above, so of the one that has most accounts above itself.
+-- The price of the nearest account above is the price of the account that has most accounts above itself.
 left join lateral (
 	select x.per_unit, x.currency
 	from rota.price x
@@ -26,7 +26,7 @@ left join lateral (
 	limit 1
 ) p on true;
 comment on view internal.billing_month is
-	'Usage of each month with its billing units and their price; live allocations up to now.';
+	'Usage of each month with its billing units and their price. Live allocations count up to now.';
 
 create function internal.price_of(p_account text, p_day date) returns rota.price
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -39,7 +39,7 @@ begin
 		order by (select count(*) from internal.account_above a where a.account = x.account) desc, x.from_month desc
 		limit 1);
 end $$;
-comment on function internal.price_of(text, date) is 'The price of a billing unit for an account on a day; null: none.';
+comment on function internal.price_of(text, date) is 'The price of a billing unit for an account on a day; null: no price.';
 
 create function internal.plan_cost(p_user text, p_plan jsonb) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -73,6 +73,6 @@ begin
 		v_units * v_price.per_unit, 'currency', v_price.currency);
 end $$;
 comment on function internal.plan_cost(text, jsonb) is
-	'What a job comes to at most, if each step runs once, as long as its time limit allows: {account, steps: [{name, partition, '
-	'cpus, nodes, gres, elements, time_limit_s, units, amount}], units, per_unit, amount, currency}. units null: a step has '
-	'no time limit; amount null: that, or no price.';
+	'The highest cost of a job if each step runs once for its whole time limit: {account, steps: [{name, partition, cpus, '
+	'nodes, gres, elements, time_limit_s, units, amount}], units, per_unit, amount, currency}. units null: a step has no '
+	'time limit; amount null: units are null, or there is no price.';

@@ -13,7 +13,8 @@ join internal.span_usage u on u.limit_id = -g.grant_id
 	and u.account in (select a.account from internal.account_above a where a.above = g.account)
 left join internal.billing_weight_span w on w.partition = u.partition and u.month >= w.from_month and u.month < w.until_month
 group by g.grant_id;
-comment on view internal.grant_used is 'Billing units of each grant that ended allocations used; without use there is no row.';
+comment on view internal.grant_used is
+	'Billing units that ended allocations used of each grant, one row each. A grant that was not used has no row.';
 
 create view internal.grant_carried as
 select g.grant_id, coalesce(least(p.carry_over, greatest(0, floor(p.units - coalesce(x.used, 0)))), 0)::bigint as carried
@@ -22,7 +23,7 @@ left join lateral (select y.* from rota.account_grant y where y.account = g.acco
 	order by y.first_day desc limit 1) p on p.carry_over > 0
 		and p.last_day < (select (now() at time zone z.time_zone)::date from rota.usage_state z)
 left join lateral (select sum(u.used) as used from internal.grant_used u where u.grant_id = p.grant_id) x on true;
-comment on view internal.grant_carried is 'Units that each grant got from the one before it.';
+comment on view internal.grant_carried is 'Billing units that each grant got from the grant before it, one row each.';
 
 create view internal.grant_now as
 select g.grant_id, g.name, g.account, g.at_end, g.first_day, g.last_day,
@@ -33,7 +34,8 @@ cross join lateral (
 	order by x.account, x.first_day > t.today, abs(x.first_day - t.today)
 ) g
 cross join lateral (select y.carried from internal.grant_carried y where y.grant_id = g.grant_id offset 0) c; -- by key
-comment on view internal.grant_now is 'The grant in force of each account that has grants, and its units now (most).';
+comment on view internal.grant_now is
+	'The grant in force of each account that has grants, one row each, with its present billing units (most).';
 
 create view internal.limit_any as
 select l.limit_id, l.account, l.user_name, l.qos, l.partition, l.each_user, l.measure, l.period, l.most
@@ -43,4 +45,5 @@ select -g.grant_id, g.account, null, null, null, false, case g.at_end when 'refu
 	g.most
 from internal.grant_now g;
 comment on view internal.limit_any is
-	'Limits, and the grants in force as limits on all steps of their accounts; limit_id of a grant: its number, negative.';
+	'Limits, and the grants in force, which are limits on all steps of their accounts. limit_id of a grant: its number, '
+	'negative.';

@@ -1,4 +1,4 @@
--- Billing units: what usage counts by the weights of its partition, and the usage of a period.
+-- Billing units: usage weighted by the weights of its partition, and the usage of a period.
 --
 -- Invariants:
 -- - Weights hold from the first day of a month, so the figures of whole months are enough to count their units.
@@ -12,15 +12,15 @@ return case when (p_weight).partition is null then p_cpu_s
 	else p_cpu_s * (p_weight).cpu + p_mem_mb_s / 1024 * (p_weight).mem_gib + p_node_s * (p_weight).node + coalesce(
 		(select sum(g.value::numeric * ((p_weight).gres ->> g.key)::numeric) from jsonb_each_text(p_gres_s) g), 0) end / 3600;
 comment on function acct.billing_units(rota.billing_weight, numeric, numeric, numeric, jsonb) is
-	'Billing units of CPU-seconds, MiB-seconds, node-seconds and device-seconds {"gpu": 7200}; without weights (null) a unit '
-	'is a CPU-hour.';
+	'Billing units of an amount of CPU-seconds, MiB-seconds, node-seconds and device-seconds {"gpu": 7200}. p_weight null: a '
+	'unit is a CPU-hour.';
 
 create view internal.billing_weight_span as
 select w as weight, w.partition, w.from_month,
 	lead(w.from_month, 1, 'infinity') over (partition by w.partition order by w.from_month) as until_month
 from rota.billing_weight w;
 comment on view internal.billing_weight_span is
-	'The weights of partitions with the months in which they hold: from from_month to before until_month.';
+	'The weights of partitions with the months in which they are valid: from from_month to before until_month.';
 
 create function internal.billing_weight_of(p_partition text, p_day date) returns rota.billing_weight
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -28,14 +28,14 @@ begin
 	return (select w.weight from internal.billing_weight_span w
 		where w.partition = p_partition and p_day >= w.from_month and p_day < w.until_month);
 end $$;
-comment on function internal.billing_weight_of(text, date) is 'The weights of a partition on a day; null: none.';
+comment on function internal.billing_weight_of(text, date) is 'The weights of a partition on a day; null: no weights.';
 
 create function internal.site_day() returns date
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (select (now() at time zone z.time_zone)::date from usage_state z);
 end $$;
-comment on function internal.site_day() is 'The day that it is now in the time zone of the usage figures.';
+comment on function internal.site_day() is 'Today in the time zone of the usage figures.';
 
 create function internal.billing_rate(p_partition text, p_cpus bigint, p_mem_mb bigint, p_nodes int, p_gres jsonb)
 	returns numeric
@@ -45,9 +45,10 @@ begin
 		p_nodes * 3600, acct.gres_scaled(p_gres, 3600));
 end $$;
 comment on function internal.billing_rate(text, bigint, bigint, int, jsonb) is
-	'Billing units that so much, held in a partition, counts in an hour by the weights of today; p_gres: numbers, {"gpu": 2}.';
+	'Billing units per hour of resources held in a partition, by the weights of today. p_gres: numbers of devices, {"gpu": '
+	'2}.';
 
--- A period that goes along (30days) begins with a day and has no end. Days are those of the usage figures.
+-- A moving period (30days) begins with a day and has no end. Days are those of the usage figures.
 create view internal.limit_span as
 select s.limit_id, s.first_day, s.next_day, s.months_from,
 	greatest(s.months_from, date_trunc('month', s.next_day)::date) as months_until,
@@ -72,8 +73,8 @@ from (
 	) d
 ) s;
 comment on view internal.limit_span is
-	'The period of each limit that has one, and of each grant (limit_id: its number, negative). From first_day to before '
-	'next_day; the whole months in it are those from months_from to before months_until.';
+	'The period of each limit that has one, and of each grant (limit_id: its number, negative), one row each. The period is '
+	'from first_day to before next_day; its whole months are from months_from to before months_until.';
 
 create view internal.span_usage as
 select p.limit_id, m.month, m.account, m.user_name, m.partition, m.qos, m.cpu_s, m.node_s, m.mem_mb_s, m.gres_s
@@ -94,4 +95,5 @@ select p.limit_id, x.month, x.account, x.user_name, x.partition, x.qos, x.cpu_s,
 from internal.limit_span p
 join internal.usage_pending_piece x on x.day >= p.first_day and x.day < p.next_day;
 comment on view internal.span_usage is
-	'What ended allocations of all accounts held in the period of each limit and grant, with the month whose weights hold.';
+	'What ended allocations of all accounts held in the period of each limit and grant, with the month by whose weights it '
+	'counts.';

@@ -1,4 +1,4 @@
--- The report on energy: what power saving saved.
+-- The report on energy: the energy that power saving has saved.
 --
 -- Called by: api.report.
 
@@ -27,8 +27,8 @@ begin
 		|| '{"empty": "No node was powered off in this time."}';
 end $$;
 comment on function internal.report_energy(int, text, jsonb) is
-	'Report: for how long nodes were off, and what that saved. Nobody''s jobs show in it, so it is for all. '
-	'empty: what to say where there are no rows. See api.report.';
+	'Report: for how long nodes were off, and the energy that this saved. It shows no jobs, so every user may have it. '
+	'empty: the message if there are no rows. See api.report.';
 
 create function internal.report_off(p_request jsonb, p_by_node boolean, p_from timestamptz, p_until timestamptz) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
@@ -47,4 +47,5 @@ language sql stable set search_path = rota, pg_temp as $$
 	) t;
 $$;
 comment on function internal.report_off(jsonb, boolean, timestamptz, timestamptz) is
-	'Rows of the report on energy: for each node, or all together, how often and long it was off in a time, and what that saved.';
+	'Rows of the report on energy: for each node, or for all nodes together, how often and how long it was off between '
+	'p_from and p_until, and what that saved.';

@@ -1,4 +1,4 @@
--- The invoice of a month: what accounts used, in billing units and money.
+-- The invoice of a month: the use of accounts in billing units and money.
 --
 -- Called by: api.report.
 
@@ -17,7 +17,7 @@ begin
 	return (v_month || '-01')::date;
 end $$;
 comment on function internal.report_month(jsonb) is
-	'The first day of the month that a request is about; without one of this month.';
+	'The first day of the month that a request names; without a month: of the present month.';
 
 create function internal.report_invoice_columns() returns jsonb
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -30,7 +30,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		internal.report_column('amount', 'AMOUNT', 'money', 'Units times price.'),
 		internal.report_column('currency', 'IN', 'text', 'Currency of price and amount.'));
 $$;
-comment on function internal.report_invoice_columns() is 'The columns of an invoice.';
+comment on function internal.report_invoice_columns() is 'The columns of an invoice, as JSON.';
 
 create function internal.report_invoice(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -44,7 +44,7 @@ declare
 	v_rows jsonb;
 	v_total text;
 begin
-	-- By what the request wants rows for.
+	-- One row for each combination of the keys that the request groups by.
 	execute format($q$
 		select coalesce(jsonb_agg(to_jsonb(t)), '[]')
 		from (
@@ -81,4 +81,5 @@ begin
 		'rows', v_rows);
 end $$;
 comment on function internal.report_invoice(int, text, jsonb) is
-	'Report: billing units and money of a month by account, user and partition; rows with two prices are split. See api.report.';
+	'Report: billing units and money of a month by account, user and partition. Rows with two prices are split. See '
+	'api.report.';

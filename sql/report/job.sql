@@ -13,7 +13,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		internal.report_column('carbon_kg', 'KG CO2E', 'number', 'CO2 equivalent emitted for it, in kg.'),
 		internal.report_column('nodes', 'NODES', 'text', 'Nodes of its latest attempt.'));
 $$;
-comment on function internal.report_job_columns() is 'The columns of a report about one job.';
+comment on function internal.report_job_columns() is 'The columns of a report about one job, as JSON.';
 
 create function internal.report_job_steps(p_job bigint, p_limit int) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -41,8 +41,8 @@ begin
 	) s);
 end $$;
 comment on function internal.report_job_steps(bigint, int) is
-	'The first p_limit steps and elements of a job: when each waited and ran (the latest attempt), '
-	'and what all its attempts used.';
+	'The first p_limit steps and elements of a job: when each waited and ran (its latest attempt), and the resource use of '
+	'all its attempts.';
 
 create function internal.report_job_edges(p_job bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -55,7 +55,7 @@ begin
 		where e.job_id = p_job and e.peer_job_id = p_job);
 end $$;
 comment on function internal.report_job_edges(bigint) is
-	'The peers (dependencies and so on) of the steps of a job that are in the same job.';
+	'The peer constraints (dependencies and so on) between steps of one job.';
 
 create function internal.report_job_held(p_job bigint, p_limit int) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -72,7 +72,7 @@ begin
 	) a);
 end $$;
 comment on function internal.report_job_held(bigint, int) is
-	'Where and when the attempts of a job held CPUs, the first p_limit allocations, and by whom they were preempted.';
+	'The first p_limit allocations of a job: on which nodes and when its attempts held CPUs, and which steps preempted them.';
 
 create function internal.report_job_checkpoints(p_job bigint, p_limit int) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -86,7 +86,7 @@ begin
 	) c);
 end $$;
 comment on function internal.report_job_checkpoints(bigint, int) is
-	'When and on which nodes the checkpoints of a job were complete, the first p_limit ones.';
+	'The first p_limit checkpoints of a job: when and on which nodes they were complete.';
 
 create function internal.report_job(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -125,7 +125,7 @@ begin
 		from job j where j.job_id = v_job);
 end $$;
 comment on function internal.report_job(int, text, jsonb) is
-	'Report: the steps of a job, what waits for what, and where and when each ran. See api.report.';
+	'Report: the steps of a job, their dependencies, and on which nodes and when each ran. See api.report.';
 
 create function api.report(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
@@ -145,6 +145,7 @@ begin
 	return v_answer;
 end $$;
 comment on function api.report(int, text, jsonb) is
-	'A report: request {report, by, period, since, until, month, user, account, only, partition, qos, limit, '
-	'jobs}; answer {report, title, period, by, columns, rows, bar}, each row an object with the members that columns name; of a '
-	'job also {edges, requests, attempts, held, checkpoints}: attempts are those of steps that ran more than once.';
+	'A report. Request {report, by, period, since, until, month, user, account, only, partition, qos, limit, jobs}. Answer '
+	'{report, title, period, by, columns, rows, bar}, where each row is an object with the members that columns names. A '
+	'report about a job also has {edges, requests, attempts, held, checkpoints}; attempts are those of steps that ran more '
+	'than once.';

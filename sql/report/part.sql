@@ -1,4 +1,4 @@
--- Parts of reports: the options of a request, the rows of usage that answer it, and the headings of columns.
+-- Functions that all reports use: the options of a request, the rows of usage that answer it, and the headings of columns.
 
 create function internal.report_column(p_name text, p_title text, p_unit text, p_help text) returns jsonb
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -29,7 +29,7 @@ begin
 	return v_by;
 end $$;
 comment on function internal.report_by(jsonb, text[], text) is
-	'What a request wants rows for, each of p_known; "none": the site as a whole.';
+	'The keys by which a request groups the rows of a report, each one of p_known; "none": one row for the whole site.';
 
 create function internal.report_span(p_request jsonb, out period text, out from_at timestamptz, out until_at timestamptz,
 	out zone text, out grain text)
@@ -51,15 +51,16 @@ begin
 	if from_at >= until_at then
 		raise exception 'a report must end after it begins: from % until %', from_at, until_at using errcode = 'RT422';
 	end if;
-	-- Whole days by days and whole months by months: years are a few thousand rows then. Parts of days by hours, unless these
-	-- are too many.
+	-- Read whole days by days and whole months by months, so that years are a few thousand rows. Read parts of days by hours,
+	-- unless these are too many.
 	grain := coalesce(period, case
 		when (from_at <> date_trunc('day', from_at, zone) or until_at not in (now(), date_trunc('day', until_at, zone)))
 			and until_at - from_at < interval '32 days' then 'hour'
 		when from_at = date_trunc('month', from_at, zone)
 			and until_at in (now(), date_trunc('month', until_at, zone)) then 'month'
 		else 'day' end);
-	-- The answer names what was counted: from a full period to a full one, or to now. Hours are those of UTC.
+	-- The answer says which time was counted: from the begin of a full period to the end of one, or to now. Hours are those
+	-- of UTC.
 	v_clock := case grain when 'hour' then 'UTC' else zone end;
 	from_at := date_trunc(grain, from_at, v_clock);
 	if until_at <> date_trunc(grain, until_at, v_clock) then
@@ -68,14 +69,14 @@ begin
 	end if;
 end $$;
 comment on function internal.report_span(jsonb) is
-	'The time that a request is about: its period (null: rows are for all of it), from when until when, the zone of the '
-	'site, and by which periods it is read; it is of full ones, but for the one that is not over.';
+	'The time span of a request: its period (null: one row for the whole span), begin and end, the time zone of the site, '
+	'and by which periods the usage is read. The span is made of full periods, except for the one that is not over.';
 
 create function internal.report_accounts(p_user text) returns text[]
 language sql stable set search_path = rota, pg_temp as $$
 	select array(select c.account from internal.account_coordinated c where c.user_name = p_user);
 $$;
-comment on function internal.report_accounts(text) is 'Accounts whose rows a user sees as their coordinator.';
+comment on function internal.report_accounts(text) is 'Accounts of which a user sees the rows as coordinator.';
 
 create function internal.report_rows(p_uid int, p_user text, p_request jsonb, p_by text[], p_measures text, p_order text)
 	returns jsonb
@@ -123,8 +124,8 @@ begin
 	return v_rows;
 end $$;
 comment on function internal.report_rows(int, text, jsonb, text[], text, text) is
-	'Rows of usage for a request: for each period and what it is made by, the measures (SQL over u, a row of '
-	'acct.usage_hour, _day or _month), sorted by one of them. What the caller may not see is not counted.';
+	'Rows of usage for a request: for each period and group, the measures (p_measures: SQL over u, a row of acct.usage_hour, '
+	'_day or _month), sorted by one of them. Usage that the caller may not see is not counted.';
 
 create function internal.report_answer(p_report text, p_title text, p_request jsonb, p_by text[], p_bar text, p_columns jsonb,
 	p_rows jsonb) returns jsonb
@@ -147,4 +148,4 @@ begin
 		'rows', p_rows);
 end $$;
 comment on function internal.report_answer(text, text, jsonb, text[], text, jsonb, jsonb) is
-	'The JSON answer of a report, made of its title, period, columns and rows.';
+	'The JSON answer of a report, from its title, period, columns and rows.';

@@ -42,7 +42,7 @@ begin
 			sum(u.energy_j) / 3600000 as energy_kwh, sum(u.carbon_g) / 1000 as carbon_kg$m$, 'waste_h'));
 end $$;
 comment on function internal.report_efficiency(int, text, jsonb) is
-	'Report: CPU time used over CPU time held, what was wasted first, with energy and carbon. See api.report.';
+	'Report: CPU time used as a part of CPU time held, the most wasteful first, with energy and carbon. See api.report.';
 
 create function internal.report_wait(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -78,7 +78,8 @@ begin
 			sum(u.steps_ended) as steps,
 				100 * sum(u.steps_failed) / nullif(sum(u.steps_ended), 0) as failed$m$, 'cpu_h'));
 end $$;
-comment on function internal.report_top(int, text, jsonb) is 'Report: the ten (limit) that held most. See api.report.';
+comment on function internal.report_top(int, text, jsonb) is
+	'Report: the users, accounts or other groups that held most, ten or as many as the request''s limit. See api.report.';
 
 create function internal.report_causes(p_uid int, p_user text, p_request jsonb, p_from timestamptz, p_until timestamptz)
 	returns jsonb
@@ -103,7 +104,7 @@ begin
 			from allocation a
 			where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
 		) l
-		-- The jobs that lived in this time, by their indexes over time; attempts have none.
+		-- Read the jobs that were live in this time, by their indexes on times; attempts have no such index.
 		where j.submit_at < p_until and (j.ended_at >= p_from or j.ended_at is null)
 			and t.ended_at >= p_from and t.ended_at < p_until and t.state not in ('completed', 'skipped')
 			and (v_all or j.uid = p_uid or j.account = any (v_own))
@@ -119,7 +120,8 @@ begin
 	) c);
 end $$;
 comment on function internal.report_causes(int, text, jsonb, timestamptz, timestamptz) is
-	'The attempts that ended in a time without completing, by cause and state; see internal.report_failures.';
+	'The attempts that ended between p_from and p_until without completing, by cause and state; see '
+	'internal.report_failures.';
 
 create function internal.report_failures(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -159,7 +161,7 @@ begin
 			100 * sum(u.steps_failed) / nullif(sum(u.steps_ended), 0) as percent$m$, 'failed'));
 end $$;
 comment on function internal.report_failures(int, text, jsonb) is
-	'Report: what did not complete, by cause or by whose it was. See api.report.';
+	'Report: attempts that did not complete, by cause or by account, user and so on. See api.report.';
 
 create function internal.report_nodes(p_request jsonb, p_by text[]) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -220,8 +222,8 @@ begin
 	return v_rows;
 end $$;
 comment on function internal.report_nodes(jsonb, text[]) is
-	'Rows of utilization for a request: for each period and what it is made by, the CPU-hours held, down, drained, and of '
-	'those that nodes had.';
+	'Rows of utilization for a request: for each period and group, the CPU-hours held, down and drained, and all CPU-hours '
+	'that the nodes had.';
 
 create function internal.report_utilization(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -251,5 +253,5 @@ begin
 		internal.report_nodes(p_request, v_by));
 end $$;
 comment on function internal.report_utilization(int, text, jsonb) is
-	'Report: CPU-hours held, down and drained, of those that nodes had; by partition, or for one, of the nodes that are in '
-	'it now. Nobody''s jobs show in it, so it is for all. See api.report.';
+	'Report: CPU-hours held, down and drained, as parts of those that nodes had. By partition, or for one partition, it '
+	'covers the nodes that are in the partition now. It shows no jobs, so every user may have it. See api.report.';

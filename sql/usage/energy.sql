@@ -12,30 +12,31 @@ begin
 	return (select sum(e.value::numeric) from jsonb_each_text(p_energy_hours) e);
 end $$;
 comment on function acct.energy_j(jsonb) is
-	'Total of an object that has the joules of each hour of the day, {"13": 7200}; null: the object is null or empty.';
+	'Sum of the joules of all hours in one JSON object, {"13": 7200, "14": 3600}; null: the object is null or empty.';
 
 create function internal.energy_share(p_node_uj bigint, p_end_at timestamptz, p_node int, p_cpus int, p_from timestamptz,
 	p_until timestamptz, p_without tstzmultirange) returns numeric
 language plpgsql stable strict set search_path = live, rota, pg_temp as $$
 begin
-	-- The node measures the energy up to p_end_at, which is later than p_until if the attempt stays on the node for the epilog
-	-- of its group. Of an allocation that took no time, all CPUs count.
+	-- The node measures the energy up to p_end_at, which is later than p_until if the attempt stays on the node for the
+	-- epilog of its group. For an allocation that took no time, all of its CPUs count.
 	return case when p_node_uj >= 0 then (
 		select round(p_node_uj / 1e6::numeric / u.cpus * coalesce(acct.cpu_held_s(p_cpus, p_from, p_until, p_without)
 			/ nullif(extract(epoch from greatest(p_until, p_end_at) - p_from), 0), p_cpus), 6)
 		from node_used u where u.node_id = p_node) end;
 end $$;
 comment on function internal.energy_share(bigint, timestamptz, int, int, timestamptz, timestamptz, tstzmultirange) is
-	'Joules of an allocation, held from p_from until p_until, of the microjoules that its node used until the attempt ended '
-	'there (p_end_at): its part is that of the CPUs that it held. Null: the energy of the node is unknown.';
+	'Joules of an allocation that was held from p_from until p_until: the microjoules that its node used until the attempt '
+	'ended there (p_end_at), times the part of the node''s CPUs that the allocation held. Null: the energy of the node is '
+	'unknown.';
 
 create view internal.carbon_span as
 select c.name, c.g_per_kwh, c.from_month, lead(c.from_month, 1, 'infinity') over (order by c.from_month) as until_month
 from rota.carbon_intensity c;
 comment on view internal.carbon_span is
-	'Intensities with the months in which they hold: from from_month to before until_month.';
+	'Carbon intensities with the months in which they are valid, one row each: from from_month to before until_month.';
 
--- Both functions read a table that analysts may not read. Its rows are public, as acct.carbon_intensity.
+-- Both functions below read a table that analysts may not read. Its rows are public, as acct.carbon_intensity.
 create function acct.carbon_g(p_energy_hours jsonb, p_day date) returns numeric
 language plpgsql stable strict security definer set search_path = rota, pg_temp as $$
 declare
@@ -81,5 +82,5 @@ begin
 		) m on m.begins_at < least(p_until, h.at + interval '1 hour') and m.ends_at > greatest(p_from, h.at));
 end $$;
 comment on function acct.carbon_g(numeric, timestamptz, timestamptz) is
-	'Grams of CO2 equivalent emitted for joules that were used evenly from one moment until another. Null: the intensity of '
-	'that time, or of a part of it, is not known.';
+	'Grams of CO2 equivalent emitted for joules that were used evenly from p_from until p_until. Null: the intensity of that '
+	'time, or of a part of it, is unknown.';

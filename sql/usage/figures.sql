@@ -1,4 +1,4 @@
--- What attempts and steps used. All views and reports take their figures from here, so that they agree.
+-- Resource use of attempts and steps. All views and reports take their figures from here, so that they agree.
 --
 -- Invariants:
 -- - A figure of a step is that of its attempts together: sums, and of peaks the highest. An attempt's figure is its own.
@@ -20,7 +20,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		and m.task = -1;
 $$;
 comment on function internal.figures_known(bigint, int, int, int) is
-	'What is known of an attempt on a node that does not report its end: by its ended tasks and its latest sample.';
+	'Resource use of an attempt on a node that does not report its end: from its ended tasks and its latest sample.';
 
 create function internal.figures_complete(p_reported internal.node_figures, p_job bigint, p_step int, p_attempt int, p_node int)
 	returns internal.node_figures
@@ -28,7 +28,7 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_known internal.node_figures;
 begin
-	-- Only a keeper knows the system time, and it knows all that there is.
+	-- Only a keeper knows the system time, and then its report is complete.
 	if p_reported.system_usec is not null then
 		return p_reported;
 	end if;
@@ -38,8 +38,8 @@ begin
 		system_usec => coalesce(p_reported.system_usec, v_known.system_usec), node_uj => p_reported.node_uj);
 end $$;
 comment on function internal.figures_complete(internal.node_figures, bigint, int, int, int) is
-	'Figures of an attempt on a node, as it reported them at the end (null: it did not), completed by internal.figures_known: '
-	'after the death of a keeper, the launcher reports what the cgroup has counted, if there is one.';
+	'Resource use of an attempt on a node, as the node reported it at the end (null: it did not), completed by '
+	'internal.figures_known. After the death of a keeper, the launcher reports what the cgroup has counted, if there is one.';
 
 create view internal.attempt_figures as
 select t.*, l.node_count, l.cpus, l.mem_mb, l.gpus,
@@ -73,8 +73,9 @@ left join lateral (
 ) e on true
 where t.attempt > 0;
 comment on view internal.attempt_figures is
-	'Attempts with what each held and used, over all its nodes. cpu_measured_s: the part of cpu_held_s of which the use is '
-	'known; peaks: of the node that has most; ave_rss_kb: mean of the tasks'' max_rss_kb. Null: unknown, or no such device.';
+	'Attempts, one row each, with the resources that each held and used, over all its nodes. cpu_measured_s: the part of '
+	'cpu_held_s of which the use is known; peaks: of the node that has most; ave_rss_kb: mean of the tasks'' max_rss_kb. '
+	'Null: unknown, or no such device.';
 
 create view internal.step_figures as
 select s.*, l.node_count, l.cpus, l.mem_mb, l.gpus,
@@ -110,5 +111,6 @@ left join lateral (
 	where x.job_id = s.job_id and x.step_id = s.step_id
 ) e on true;
 comment on view internal.step_figures is
-	'Steps and elements with what each held and used, all its attempts together; node_count, cpus, mem_mb, gpus, gres: of '
-	'the latest attempt, unless that was before a requeue. Otherwise as internal.attempt_figures.';
+	'Steps and elements, one row each, with the resources that each held and used, all attempts together; node_count, cpus, '
+	'mem_mb, gpus, gres: of the latest attempt, unless that was before a requeue. Other columns as in '
+	'internal.attempt_figures.';

@@ -1,22 +1,22 @@
--- What usage figures are made of: each allocation, cut at the hours and at the days of the site. The figures, what is not in them
--- yet, and the audit sum up these same rows.
+-- Pieces of which usage figures are sums: each allocation, cut at the hours and at the days of the site. The stored figures, the
+-- recent usage that these lack, and the audit sum up these same rows.
 
 create function acct.range_s(p_ranges tstzmultirange) returns numeric
 language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
 begin
 	return (select coalesce(sum(extract(epoch from upper(r) - lower(r))), 0) from unnest(p_ranges) r);
 end $$;
-comment on function acct.range_s(tstzmultirange) is 'How long these times are together, in seconds.';
+comment on function acct.range_s(tstzmultirange) is 'Total length of these time ranges, in seconds.';
 
 create function acct.cpu_held_s(p_cpus int, p_from timestamptz, p_until timestamptz, p_without tstzmultirange) returns numeric
 language sql immutable parallel safe
--- Bound when it is made and written into the queries that use it: it is computed for every row of the history.
+-- The body is bound when the function is created, and is inlined into queries: it is computed for every row of the history.
 return p_cpus * case when isempty(p_without) then extract(epoch from p_until - p_from)
 	else extract(epoch from p_until - p_from) - acct.range_s(
 		p_without * tstzmultirange(tstzrange(p_from, greatest(p_from, p_until)))) end;
 comment on function acct.cpu_held_s(int, timestamptz, timestamptz, tstzmultirange) is
-	'CPU-seconds that an allocation of so many CPUs held between two moments, without the times at which it had given them '
-	'back.';
+	'CPU-seconds that an allocation of p_cpus CPUs held from p_from until p_until, without the times p_without in which it '
+	'had given them back.';
 
 create function acct.cpu_used_before(p_cpu_s numeric, p_from timestamptz, p_until timestamptz, p_hours bigint[], p_at timestamptz)
 	returns numeric
@@ -38,15 +38,16 @@ language sql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
 	end;
 $$;
 comment on function acct.cpu_used_before(numeric, timestamptz, timestamptz, bigint[], timestamptz) is
-	'Of the CPU-seconds that an allocation used from p_from until p_until, those used before a moment: by what it used in '
-	'each hour (as rota.allocation.cpu_hours), within an hour and where that is null evenly.';
+	'Of the CPU-seconds that an allocation used from p_from until p_until, those used before p_at: by its use in each hour '
+	'(p_hours, as rota.allocation.cpu_hours), evenly within an hour, and evenly over all if p_hours is null.';
 
 create function acct.mem_requested_mb(p_mem_mb bigint, p_mem_per_cpu_mb bigint, p_nodes int, p_tasks int, p_cpus_per_task int)
 	returns bigint
 language sql immutable parallel safe
 return coalesce(p_mem_mb * p_nodes, p_mem_per_cpu_mb * p_tasks * p_cpus_per_task);
 comment on function acct.mem_requested_mb(bigint, bigint, int, int, int) is
-	'Memory that a step asks for over all nodes, in MiB: so much on each node, or for each CPU; null: it asks for none.';
+	'Memory that a step asks for over all nodes, in MiB, from the memory for each node or for each CPU; null: it asks for '
+	'none.';
 
 create function acct.slurm_tres(p_cpus bigint, p_mem_mb numeric, p_nodes bigint, p_gres jsonb) returns text
 language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
@@ -55,7 +56,7 @@ begin
 		(select string_agg('gres/' || g.key || '=' || g.value, ',' order by g.key) from jsonb_each_text(p_gres) g));
 end $$;
 comment on function acct.slurm_tres(bigint, numeric, bigint, jsonb) is
-	'Resources as Slurm writes them, cpu=2,mem=100M,node=1,gres/gpu=4, of a number of units in all: {"gpu": 4}.';
+	'Resources as Slurm writes them, cpu=2,mem=100M,node=1,gres/gpu=4; p_gres: total number of devices, {"gpu": 4}.';
 
 create function acct.gres_units(p_gres jsonb, p_seconds numeric) returns jsonb
 language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
@@ -63,7 +64,7 @@ begin
 	return (select jsonb_object_agg(g.key, jsonb_array_length(g.value) * p_seconds) from jsonb_each(p_gres) g);
 end $$;
 comment on function acct.gres_units(jsonb, numeric) is
-	'Unit-seconds of generic resources {"gpu": [0, 3]} held for so many seconds: {"gpu": 7200}.';
+	'Device-seconds {"gpu": 7200} of the devices {"gpu": [0, 3]} held for p_seconds seconds.';
 
 create function acct.gres_scaled(p_gres jsonb, p_seconds numeric) returns jsonb
 language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
@@ -71,7 +72,7 @@ begin
 	return (select jsonb_object_agg(g.key, g.value::numeric * p_seconds) from jsonb_each_text(p_gres) g);
 end $$;
 comment on function acct.gres_scaled(jsonb, numeric) is
-	'Unit-seconds of numbers of generic resources {"gpu": 2} held for so many seconds: {"gpu": 7200}.';
+	'Device-seconds {"gpu": 7200} of a number of devices {"gpu": 2} held for p_seconds seconds.';
 
 create function acct.gres_add(p_one jsonb, p_other jsonb) returns jsonb
 language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
@@ -87,11 +88,12 @@ begin
 			group by y.key
 		) x);
 end $$;
-comment on function acct.gres_add(jsonb, jsonb) is 'Sum of amounts by their names, {"gpu": 7200}.';
+comment on function acct.gres_add(jsonb, jsonb) is 'Sum of two JSON objects with amounts by name, {"gpu": 7200}.';
 
 create aggregate acct.gres_sum(jsonb) (sfunc = acct.gres_add, stype = jsonb, initcond = '{}', parallel = safe,
 	combinefunc = acct.gres_add);
-comment on aggregate acct.gres_sum(jsonb) is 'Sum of amounts by their names, {"gpu": 7200}; nulls do not count.';
+comment on aggregate acct.gres_sum(jsonb) is
+	'Aggregate: sum of JSON objects with amounts by name, {"gpu": 7200}; nulls do not count.';
 
 create type internal.usage_row as (
 	hour timestamptz,
@@ -117,9 +119,9 @@ create type internal.usage_row as (
 	wait_s numeric
 );
 comment on type internal.usage_row is
-	'What is added up to usage figures: columns of rota.usage_hour and its likes. Null: nothing to add.';
+	'A row that is added to the usage figures: columns of rota.usage_hour and the similar tables. Null: nothing to add.';
 
--- rota.step.queue is empty for steps without one; their partition is that of the request.
+-- rota.step.queue is empty for steps that are in no queue; their partition is that of the request.
 create view internal.usage_step as
 select s.job_id, s.step_id, s.is_array, s.state, s.eligible_at, s.started_at, s.ended_at, coalesce(j.account, '') as account,
 	j.user_name, j.qos,
@@ -127,7 +129,7 @@ select s.job_id, s.step_id, s.is_array, s.state, s.eligible_at, s.started_at, s.
 	where r.job_id = s.job_id and r.step_id = s.request_id)) as partition
 from rota.step s
 join rota.job j on j.job_id = s.job_id;
-comment on view internal.usage_step is 'Steps, and whose they are; account empty: none.';
+comment on view internal.usage_step is 'Steps, one row each, with user, account and partition; account empty: none.';
 
 -- Without `offset 0`, the planner could join whole tables and read all history to find live allocations.
 create view internal.usage_held as
@@ -138,9 +140,10 @@ select a.job_id, a.step_id, a.attempt, a.node_id, w.account, w.user_name, coales
 from rota.allocation a
 cross join lateral (select s.account, s.user_name, s.qos, s.partition from internal.usage_step s
 	where s.job_id = a.job_id and s.step_id = a.step_id offset 0) w; -- by key
-comment on view internal.usage_held is 'Allocations, each with the resources that it held, and the user and account of its step.';
+comment on view internal.usage_held is
+	'Allocations, one row each, with the resources that they held, and the user and account of their steps.';
 
--- What was held and what was used, in one query, so that allocations are looked up once for both.
+-- Resources held and resources used, in one query, so that allocations are looked up once for both.
 create view internal.usage_part as
 select h.job_id, h.step_id, h.attempt, h.started_at, h.ended_at, x.used, x.hour, x.day,
 	x.day - extract(day from x.day)::int + 1 as month, h.node_id, h.account,
@@ -173,7 +176,7 @@ cross join lateral (
 		select (p.begins_at at time zone z.zone)::date as first,
 			(greatest(p.begins_at, p.ends_at - interval '1 microsecond') at time zone z.zone)::date as last
 	) l
-	-- Where the site's days do not begin on a full hour (UTC), an hour may belong to two of them.
+	-- If the site's days do not begin on a full hour (UTC), an hour may belong to two of them.
 	cross join lateral (select l.first + generate_series(0, l.last - l.first) as day) d
 	cross join lateral (
 		select case when l.first = l.last then p.begins_at
@@ -189,8 +192,8 @@ cross join lateral (
 	) u
 ) x;
 comment on view internal.usage_part is
-	'Allocations, cut at each full hour (UTC) and at each midnight of the site: what was held, and (used) what was used of '
-	'those that have ended, where it is known.';
+	'Allocations, cut at each full hour (UTC) and at each midnight of the site, one row for each piece: the resources held, '
+	'and (used) the use of those that have ended, if it is known.';
 
 create view internal.usage_piece as
 select p.job_id, p.step_id, p.attempt, p.started_at, p.ended_at, p.hour, p.day, p.month, p.node_id, p.account, p.user_name,
@@ -198,7 +201,8 @@ select p.job_id, p.step_id, p.attempt, p.started_at, p.ended_at, p.hour, p.day, 
 	p.cpu_s, p.node_s, p.mem_mb_s, p.gres_s
 from internal.usage_part p
 where not p.used;
-comment on view internal.usage_piece is 'Allocations, cut at each full hour (UTC) and at each midnight of the site.';
+comment on view internal.usage_piece is
+	'Allocations, cut at each full hour (UTC) and at each midnight of the site, one row for each piece.';
 
 create view internal.usage_used as
 select p.job_id, p.step_id, p.attempt, p.ended_at, p.hour, p.day, p.month, p.node_id, p.account, p.user_name, p.partition, p.qos,
@@ -206,8 +210,8 @@ select p.job_id, p.step_id, p.attempt, p.ended_at, p.hour, p.day, p.month, p.nod
 from internal.usage_part p
 where p.used;
 comment on view internal.usage_used is
-	'What was used of allocations that have ended, where it is known, cut at each full hour (UTC) and at each midnight of '
-	'the site.';
+	'Resource use of allocations that have ended, if it is known, cut at each full hour (UTC) and at each midnight of the '
+	'site, one row for each piece.';
 
 create view internal.usage_end as
 select s.job_id, s.step_id, s.ended_at, date_trunc('hour', s.ended_at, 'UTC') as hour, d.day,
@@ -222,7 +226,8 @@ from internal.usage_step s
 cross join lateral (select (s.ended_at at time zone (select z.time_zone from rota.usage_state z))::date as day) d
 -- The head row of an array is left out: its elements have rows of their own.
 where not s.is_array;
-comment on view internal.usage_end is 'Ends of steps (ended_at null: to come), with their hour, day and month.';
+comment on view internal.usage_end is
+	'Ends of steps, one row for each step (ended_at null: not ended), with hour, day and month.';
 
 create view internal.usage_pending_key as
 select d.pending_id, d.held, d.used, d.rebuild, k.job_id, k.step_id, k.attempt, k.node_id
@@ -240,5 +245,5 @@ cross join lateral (
 ) p
 where k.held and not k.rebuild;
 comment on view internal.usage_pending_piece is
-	'Allocations that have ended and whose time is not in the usage figures yet, cut at each full hour (UTC) and at each '
-	'midnight of the site.';
+	'Allocations that have ended and that the usage figures do not contain yet, cut at each full hour (UTC) and at each '
+	'midnight of the site, one row for each piece.';

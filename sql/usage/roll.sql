@@ -1,4 +1,4 @@
--- Adds up usage.
+-- Adds usage up to the usage figures by hour, day and month.
 --
 -- Invariants:
 -- - Rows that rota.usage_pending names are added to the figures of their hour, day and month and deleted there, in one
@@ -17,12 +17,13 @@ begin
 	where i.indrelid = format('rota.%I', p_table)::regclass and i.indisprimary;
 end $$;
 comment on function internal.usage_columns(text) is
-	'A table of usage figures: the columns of its key, and those that are added up.';
+	'For a table of usage figures: the columns of its key, and the columns that are added up.';
 
 create function internal.usage_named() returns text[]
 language sql immutable parallel safe
 return '{gres_s,energy_hours}'::text[];
-comment on function internal.usage_named() is 'Measures of usage that are amounts by their names, {"gpu": 7200}.';
+comment on function internal.usage_named() is
+	'Names of the usage measures that are JSON objects with amounts by name, {"gpu": 7200}.';
 
 create function internal.usage_sums(p_measures text[]) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -32,7 +33,7 @@ begin
 			else format('coalesce(sum(x.%I), 0)', m) end || format(' as %I', m), ', ' order by nr)
 		from unnest(p_measures) with ordinality u (m, nr));
 end $$;
-comment on function internal.usage_sums(text[]) is 'Columns, added up over x, as a list of SQL.';
+comment on function internal.usage_sums(text[]) is 'SQL select list with the sum of each of these measures over x.';
 
 create function internal.usage_merge(p_table text, p_rows internal.usage_row[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -97,7 +98,7 @@ begin
 	end loop;
 end $$;
 comment on function internal.usage_add(internal.usage_pending_key[], internal.usage_pending_key[]) is
-	'Add what allocations held, what was used of them, and ends of steps, to the usage figures.';
+	'Add the resources that allocations held, their use, and ends of steps to the usage figures.';
 
 create function internal.cpu_hours(p_held rota.allocation) returns bigint[]
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -108,7 +109,7 @@ begin
 		and m.attempt = p_held.attempt and m.node_id = p_held.node_id and m.task = -1) then
 		return null;
 	end if;
-	-- CPU time so far, as a curve through the samples. A counter that went back counts as what it was before.
+	-- CPU time from the start to each sample, as a curve. If a counter went back, its earlier value counts.
 	with point as (
 		select p_held.started_at as at, 0::bigint as cpu
 		union all
@@ -138,8 +139,8 @@ begin
 	return v_hours;
 end $$;
 comment on function internal.cpu_hours(rota.allocation) is
-	'CPU time that an ended allocation used in each hour (UTC) that it touches, in microseconds, by its samples; null: it '
-	'has none.';
+	'CPU time that an ended allocation used in each hour (UTC) that it touches, in microseconds, by its samples; null: no '
+	'samples.';
 
 create function internal.usage_requeue() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -151,9 +152,10 @@ begin
 	delete from node_usage_day;
 	delete from node_usage_month;
 	update usage_state z set rebuild_at = null, time_zone = (select s.value from setting s where s.name = 'time_zone');
-	-- One statement, so one snapshot: what ends meanwhile is neither deleted nor inserted. Rows are about as long as a busy
-	-- instance makes them, so that one call of api.usage_roll takes about a second for either. Their numbers are below 0, so
-	-- they come after what ends from now on; the newest jobs first, because limits and fair share depend on recent use.
+	-- One statement, so one snapshot: allocations that end meanwhile are neither deleted nor inserted. A row names about as
+	-- many steps as a row of a busy instance, so that one call of api.usage_roll takes about a second for either. The numbers
+	-- of these rows are below 0, so they come after allocations that end from now on; the newest jobs first, because limits
+	-- and fair share depend on recent use.
 	with old as (
 		delete from usage_pending
 	), held as (
@@ -180,7 +182,8 @@ begin
 	) x;
 end $$;
 comment on function internal.usage_requeue() is
-	'Empty the usage figures and name all that has ended to be added up anew, by the days of the setting time_zone.';
+	'Empty the usage figures and enter all ended allocations and steps in rota.usage_pending, to be added up anew by the '
+	'days of the setting time_zone.';
 
 create function api.usage_roll(p_limit int) returns int
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -208,7 +211,7 @@ begin
 	into v_parts, v_ended
 	from internal.usage_pending_key k
 	where k.pending_id = any (v_due);
-	-- Samples are dropped after some days, so what they say of each hour is kept with the allocation.
+	-- Samples are dropped after some days, so the use in each hour is stored with the allocation.
 	update allocation a
 	set cpu_hours = internal.cpu_hours(a)
 	from unnest(v_parts) k
@@ -220,7 +223,7 @@ begin
 	return cardinality(v_due);
 end $$;
 comment on function api.usage_roll(int) is
-	'Add up to p_limit rows of rota.usage_pending to the usage figures; answers how many there were: as long as that is '
+	'Add up to p_limit rows of rota.usage_pending to the usage figures. Returns how many rows were added; while that is '
 	'p_limit, there are more. May be called at any time, by any number of callers.';
 
 create function internal.usage_undo(p_job bigint, p_steps int[]) returns void
@@ -231,7 +234,7 @@ declare
 	v_rows internal.usage_row[];
 	v_span text;
 begin
-	-- Pending rows of the job are added first: only then are its ends in the figures, and can be taken out.
+	-- Pending rows of the job are added first: only then do the figures contain its ends, so that these can be subtracted.
 	perform pg_advisory_xact_lock(hashtext('rota usage_roll'));
 	select array_agg(k) filter (where k.node_id is not null), array_agg(k) filter (where k.node_id is null)
 	into v_parts, v_ended
@@ -263,7 +266,7 @@ begin
 	end loop;
 end $$;
 comment on function internal.usage_undo(bigint, int[]) is
-	'Take the ends of a job''s steps, which are about to run again, out of the usage figures.';
+	'Subtract the ends of a job''s steps, which are about to run again, from the usage figures.';
 
 create function api.usage_rebuild(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -281,5 +284,5 @@ begin
 		where s.name = 'time_zone');
 end $$;
 comment on function api.usage_rebuild(int, text, jsonb) is
-	'Have all usage figures added up anew, by the days of the setting time_zone; the node manager does it. Answer '
-	'{asked_at, time_zone}.';
+	'Have all usage figures added up anew, by the days of the setting time_zone; nodemgrd does it. Answer {asked_at, '
+	'time_zone}.';

@@ -14,7 +14,7 @@ select x.account, x.user_name,
 from (select s.value::double precision as half_life_s from rota.setting s where s.name = 'fair_share_half_life_s') h
 cross join rota.usage_state z
 cross join lateral (
-	-- Days, or hours where the half-life is short. Use that is ten half-lives old counts a thousandth, and is left out.
+	-- Read days, or hours if the half-life is short. Use that is ten half-lives old counts a thousandth, and is left out.
 	select d.account, d.user_name, d.cpu_s, (d.day + 1)::timestamp at time zone z.time_zone as until
 	from rota.usage_day d where h.half_life_s > 172800 and d.day > current_date - (10 * h.half_life_s / 86400)::int - 2
 	union all
@@ -23,7 +23,7 @@ cross join lateral (
 	union all
 	-- Live allocations, with the decay of their use computed continuously instead of hour by hour.
 	select r.account, r.user_name,
-		-- Of a suspended step's allocation, the time without CPUs is taken off in proportion, whenever it was.
+		-- For an allocation whose step was suspended, the time without CPUs is subtracted in proportion, whenever it was.
 		acct.cpu_held_s(r.cpus, r.started_at, r.until, r.without_cpus)
 			/ greatest(extract(epoch from r.until - r.started_at), 0.000001) * h.half_life_s / ln(2)
 			* (1 - power(0.5, extract(epoch from r.until - r.started_at) / h.half_life_s)),
@@ -34,7 +34,8 @@ cross join lateral (
 	from internal.usage_pending_piece p
 ) x
 group by x.account, x.user_name;
-comment on view internal.share_use is 'CPU-seconds that users held on accounts (empty: none), each counting less the longer ago.';
+comment on view internal.share_use is
+	'CPU-seconds that users held on accounts (empty: none), one row for each pair; older use counts less.';
 
 create view internal.share_tree as
 with recursive person as (
@@ -77,7 +78,7 @@ select nullif(t.account, '') as account, t.user_name, nullif(t.parent, '') as pa
 	t.effective,
 	case when t.share > 0 then power(2, - t.effective / t.share) else 0 end as factor, t.path
 from tree t;
-comment on view internal.share_tree is 'Accounts and their users with shares, use and fair share factor.';
+comment on view internal.share_tree is 'Accounts and their users with shares, use and fair share factor, one row each.';
 
 create function internal.share_expired() returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -88,7 +89,7 @@ begin
 			true))
 			or exists (select from association_share c where c.boost_ms is null));
 end $$;
-comment on function internal.share_expired() is 'Whether fair share is to be computed anew.';
+comment on function internal.share_expired() is 'Whether fair share has to be computed anew.';
 
 create function internal.share_refresh() returns void
 language plpgsql set enable_hashjoin = on set search_path = rota, pg_temp as $$
@@ -99,8 +100,8 @@ begin
 	update association_share c
 	set boost_ms = b.boost_ms
 	from (
-		-- In thousandths of the weight: not every step of the clock is written down.
-		-- Who may no longer use the account is not in the tree.
+		-- Values are rounded to thousandths of the weight, so that not every change is written. A user who may no longer
+		-- use the account is not in the tree.
 		select x.association_id, coalesce(round(t.factor::numeric, 3) * v_weight * 1000, 0) as boost_ms
 		from association_share x
 		left join internal.share_tree t on t.user_name = x.user_name and t.account is not distinct from x.account
@@ -108,4 +109,5 @@ begin
 	where b.association_id = c.association_id and b.boost_ms is distinct from c.boost_ms;
 end $$;
 comment on function internal.share_refresh() is
-	'Compute the time by which the steps of each association move forward. The caller holds the leader''s row.';
+	'Compute the time by which fair share moves the steps of each association forward in the queue. The caller has locked '
+	'the leader''s row.';
