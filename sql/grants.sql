@@ -172,7 +172,7 @@ grant select on all tables in schema acct to rota_analyst, rota_admin, rota_read
 grant execute on all functions in schema acct to rota_analyst, rota_admin, rota_reader;
 revoke execute on function acct.usage_audit(date, date) from rota_reader;
 
--- Admins see all rows but what is private to owners, and what could be played back to a node.
+-- Administrators see all rows except the data that is private to owners and data that could be replayed to a node.
 grant usage on schema rota to rota_admin;
 do $$
 declare

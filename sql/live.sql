@@ -1,4 +1,4 @@
--- Schema live: the tables of jobs without the ranges in which everything is over. It keeps the cost of a step the same behind any
+-- Schema live: the tables of jobs without the ranges in which everything has ended. So the cost of a step does not grow with the
 -- history.
 --
 -- Invariants:
@@ -6,11 +6,11 @@
 --   bound that is known at planning time lets PostgreSQL leave out whole ranges, which it would otherwise lock and open.
 -- - Functions that read jobs that may have ended long ago have the search path "rota".
 create schema live;
-comment on schema live is 'The tables of jobs without the ranges in which everything is over.';
+comment on schema live is 'Views of the tables of jobs without the ranges of job ids in which everything has ended.';
 
 create function internal.range_tables() returns setof text
 language sql stable set search_path = rota, pg_temp as $$
-	-- A table with foreign keys comes before the tables that these refer to: a referenced range cannot be detached.
+	-- A table with foreign keys comes before the tables to which these refer: a referenced range cannot be detached.
 	select c.relname::text
 	from pg_partitioned_table p
 	join pg_class c on c.oid = p.partrelid and c.relnamespace = 'rota'::regnamespace
@@ -35,7 +35,7 @@ begin
 	end loop;
 end $$;
 comment on function internal.live_views(bigint) is
-	'Make the views of schema live with jobs from a number on, or change their number.';
+	'Make the views of schema live with jobs from p_from on, or change that number.';
 select internal.live_views(f.job_id) from rota.live_from f;
 
 create function internal.recent_view(p_from bigint) returns void
@@ -47,7 +47,7 @@ begin
 		'day.';
 end $$;
 comment on function internal.recent_view(bigint) is
-	'Make the view live.recent_job with jobs from a number on, or change its number.';
+	'Make the view live.recent_job with jobs from p_from on, or change that number.';
 select internal.recent_view(f.recent_id) from rota.live_from f;
 
 create function internal.range_live(p_from bigint, p_to bigint) returns text
@@ -78,8 +78,8 @@ begin
 		) x limit 1);
 end $$;
 comment on function internal.range_live(bigint, bigint) is
-	'What is live, or is to come, among the jobs from p_from (included) to p_to (excluded), as text; null: nothing, and '
-	'nothing will be.';
+	'What is live, or will be, among the jobs from p_from (included) to p_to (excluded), as text; null: nothing, now and '
+	'later.';
 
 create function internal.live_advance() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -96,9 +96,9 @@ begin
 	if v_from = v_before then
 		return;
 	end if;
-	-- A session that has taken a job id has this table locked until its job is visible. After this lock, no job is on its way
-	-- into the ranges left out. The lock, and that of the views, is tried for less than the deadlock timeout, so that the
-	-- queue does not fail for it; the next minute tries again.
+	-- A session that has taken a job id has this table locked until its job is visible. So after this lock, no job can appear
+	-- in the ranges left out. This lock and those of the views are given up before the deadlock timeout, so that no
+	-- submission fails because of them; the next minute tries again.
 	perform set_config('lock_timeout', '200ms', true);
 	lock table only rota.job in share row exclusive mode;
 	if internal.range_live(v_before, v_from) is null then

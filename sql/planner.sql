@@ -45,7 +45,7 @@ begin
 	alter function api.submit_limits(int, text, jsonb) set enable_seqscan = on;
 	alter function api.submit_limits(int, text, jsonb) set enable_hashjoin = on;
 	alter function api.node_list(int, text, jsonb) set enable_hashjoin = on;
-	-- Reports are sums over many rows, and read whole tables where that is cheaper.
+	-- Reports are sums over many rows, and read whole tables if that is cheaper.
 	alter function api.report(int, text, jsonb) set enable_seqscan = on;
 	alter function api.report(int, text, jsonb) set enable_hashjoin = on;
 	alter function api.report(int, text, jsonb) set enable_material = on;

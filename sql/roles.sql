@@ -1,5 +1,5 @@
--- Roles of the cluster, made before anything else and by a superuser; the same each time it runs.
--- rota_owner owns every object; nobody logs in as it in daily use.
+-- Roles of the database cluster, created by a superuser before anything else. The script may be run again. rota_owner owns every
+-- object; nobody logs in as rota_owner in daily use.
 do $$
 declare
 	v_role text;
@@ -64,8 +64,8 @@ begin
 	end if;
 end $$;
 comment on function login.bound_sessions(text) is
-	'Set how many sessions a role that only reads may have at a time, unless it has such a limit, and have the server show what '
-	'they do.';
+	'Set how many sessions a role that only reads may have at a time, unless the role has such a limit, and have the server '
+	'show what its sessions do.';
 revoke all on function login.bound_sessions(text) from public;
 select login.bound_sessions(r.rolname)
 from pg_roles r
@@ -81,12 +81,13 @@ begin
 	execute format('alter role %I set tcp_keepalives_count = 3', p_role);
 	execute format('alter role %I set tcp_user_timeout = 25000', p_role);
 	execute format('alter role %I set client_connection_check_interval = 1000', p_role);
-	-- The server keeps the time since which a session waits for its client (api.leader_claim, api.session_judge).
+	-- The server records since when a session has waited for its client (api.leader_claim, api.session_judge).
 	execute format('alter role %I set track_activities = on', p_role);
 end $$;
 comment on function login.watch(text) is
-	'Set of a daemon''s role that one which is gone without a word (its machine lost power, the network was cut) is noticed '
-	'within half a minute, also in the middle of a call; with its session go its locks.';
+	'Set timeouts of a daemon''s role, so that the server notices within half a minute, also in the middle of a call, that a '
+	'daemon has disappeared silently (its machine lost power, the network was cut). The locks of its session end with the '
+	'session.';
 revoke all on function login.watch(text) from public;
 do $$
 declare
@@ -102,13 +103,14 @@ begin
 		grant pg_use_reserved_connections to rota_daemons;
 	end if;
 end $$;
--- By then the API has answered its client that no answer came (CALL_TIMEOUT in gate_call.c). A longer call would run for nobody.
+-- After this time the HTTP API has answered its client that no answer came (CALL_TIMEOUT in gate_call.c). A longer call would run
+-- for nobody.
 alter role rota_jobmgr set statement_timeout = '60s';
 alter role rota_jobmgr_leader set statement_timeout = '60s';
 alter role rota_jobmgr_admin set statement_timeout = '60s';
 alter role rota_runner set statement_timeout = '60s';
 alter role rota_credd set statement_timeout = '60s';
--- Sessions that hold locks for too long are found and ended (api.session_judge).
+-- api.session_judge finds and ends sessions that hold locks for too long.
 grant pg_read_all_stats, pg_signal_backend to rota_owner;
 -- Only these roles may connect to the database, and only rota_owner may create schemas in it.
 do $$
@@ -118,8 +120,8 @@ begin
 	execute format('grant connect on database %I to rota_daemons, rota_analyst, rota_reader, rota_admin', current_database());
 end $$;
 revoke create on schema public from public;
--- By default, any login, also an analyst, may call functions for advisory locks and large objects. With these it could block the
--- daemons unseen, or fill the disk.
+-- By default any login, also that of an analyst, may call functions for advisory locks and large objects. With these it could
+-- block the daemons unseen, or fill the disk.
 do $$
 declare
 	v_one record;
@@ -134,8 +136,8 @@ begin
 	end loop;
 end $$;
 
--- A reader gets a login of the same name, a node one of its own. That takes createrole, which the owner of everything else does
--- not have: a role that nobody can log in as has it and owns these two functions.
+-- A reader gets a login of the same name, a node gets one of its own. To make logins takes createrole, which the owner of all
+-- other objects does not have: a role as which nobody can log in has it and owns these two functions.
 do $$
 begin
 	if not exists (select from pg_roles where rolname = 'rota_login') then
@@ -182,8 +184,8 @@ exception when dependent_objects_still_exist then
 	raise exception 'the role "%" owns things in the database', p_user using errcode = 'RT409';
 end $$;
 comment on function login.person_set(text, text) is
-	'Make a login that reads schema acct as a member of rota_analyst or rota_reader, or (p_role null) remove it; whether '
-	'anything changed. A role that it did not make is left alone.';
+	'Make a login that reads schema acct as a member of rota_analyst or rota_reader, or (p_role null) remove it. Returns '
+	'whether anything changed. A role that this function did not make is left alone.';
 revoke all on function login.person_set(text, text) from public;
 create or replace function login.node_set(p_login text, p_verifier text) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -208,8 +210,8 @@ begin
 	end if;
 end $$;
 comment on function login.node_set(text, text) is
-	'Open a login of nodes, role rota_node_LOGIN, with the password of which this is the SCRAM-SHA-256 verifier; or (null) '
-	'close it. A daemon needs one session, and for a moment two; a thief gets no more than 20.';
+	'Open a login of nodes, role rota_node_LOGIN, with p_verifier, the SCRAM-SHA-256 verifier of its password; or (null) '
+	'close it. A daemon needs one session, and for a moment two; a thief of the password gets no more than 20.';
 revoke all on function login.node_set(text, text) from public;
 grant usage, create on schema login to rota_login;
 grant execute on function login.bound(text), login.bound_sessions(text), login.watch(text) to rota_login;

@@ -1,17 +1,18 @@
--- Schema api: the functions that daemons call, and what they call is in schema internal. Schema acct: views of what happened.
--- Schema live (live.sql): the tables of jobs without old ranges. Each upgrade that changes them drops all four and builds them
--- anew, so nothing in schema rota depends on them. Functions refer to each other in both directions, so bodies are not checked as
--- they are made; the tests check them.
+-- Schema api has the functions that daemons call; functions that these call are in schema internal. Schema acct has views of the
+-- accounting. Schema live (live.sql) has the tables of jobs without old ranges. Each upgrade that changes them drops all four and
+-- builds them anew, so nothing in schema rota depends on them. Functions refer to each other in both directions, so bodies are
+-- not checked when they are created; the tests check them.
 set local check_function_bodies = off;
 
--- Functions on the hot path are plpgsql even where they only read: it keeps its plans, where `language sql` plans anew at
+-- Functions on the hot path are plpgsql even if they only read: plpgsql caches its plans, while `language sql` plans anew at
 -- every call, which over partitioned tables costs more than the query.
 create schema api;
-comment on schema api is 'Functions that daemons call; and through them, clients.';
+comment on schema api is 'Functions that daemons call, for themselves and for clients.';
 create schema internal;
-comment on schema internal is 'Functions, views and types that the functions of api and acct use; nobody else reaches them.';
+comment on schema internal is
+	'Functions, views and types that the functions of schemas api and acct use; no role calls them directly.';
 create schema acct;
-comment on schema acct is 'Views for analysts.';
+comment on schema acct is 'Views and functions about jobs, nodes and usage, for analysts and readers.';
 alter default privileges in schema api, internal revoke execute on functions from public;
 alter default privileges revoke execute on functions from public;
 
@@ -25,7 +26,7 @@ create type internal.move as (
 	signal int,
 	message text
 );
-comment on type internal.move is 'An event of a step, as internal.step_move takes it.';
+comment on type internal.move is 'An event of a step, as argument of internal.step_move.';
 
 create type internal.attempt_key as (job_id bigint, step_id int, attempt int);
 comment on type internal.attempt_key is 'Key of one attempt.';
@@ -44,7 +45,7 @@ create type internal.move_made as (
 	to_state text,
 	final boolean
 );
-comment on type internal.move_made is 'An event that changed a step, as internal.step_move answers it.';
+comment on type internal.move_made is 'An event that changed a step, as internal.step_move returns it.';
 
 create type internal.element as (job_id bigint, request_id int, pos int);
 comment on type internal.element is 'Key of an array element: job, head of the array, position.';
@@ -67,9 +68,9 @@ create type internal.offer as (
 	free_slots int
 );
 comment on type internal.offer is
-	'A step that may start. association_id, partition and rank: its position in the queue; priority: that of its partition; '
-	'version: of its row. Of an array, next and skip: which positions have begun; over: elements that have ended; '
-	'free_slots: elements that may start.';
+	'A step that may start. association_id, partition and rank: its position in the queue; priority: priority of its '
+	'partition; version: version of its row. For an array, next and skip: which positions have begun; over: elements that '
+	'have ended; free_slots: elements that may start.';
 
 create type internal.queue_line as (association_id int, partition text);
 comment on type internal.queue_line is 'The waiting steps of an association in a partition. They are under the same limits.';
@@ -85,18 +86,19 @@ create type internal.line_limit as (
 	ends_at timestamptz
 );
 comment on type internal.line_limit is
-	'A limit that a queue line is under. whose: the user, where the limit holds for each user by itself; held: how much of '
-	'it is used; ends_at: the end of its period.';
+	'A limit that applies to a queue line. whose: the user, if each user has the limit by himself; held: amount used; '
+	'ends_at: end of the limit''s period.';
 
 create type internal.limit_index as (limit_index int, measure text, most bigint, held numeric, ends_at timestamptz);
 comment on type internal.limit_index is
-	'A limit of one queue line with its index. A limit that holds for each user by itself has an index for each.';
+	'A limit of one queue line with its index. A limit that each user has by himself has one index for each user.';
 
 create type internal.line_scan as (association_id int, partition text, part int, priority int, boost_ms bigint, rows int,
 	most int, limits internal.limit_index[], tops jsonb);
 comment on type internal.line_scan is
-	'How far a queue line is read. part: number of its partition; boost_ms: its fair share; rows: how many rows; most: '
-	'upper bound of them (null: none); limits: the limits that it is under; tops: the lowest of each measure.';
+	'How far a queue line is read. part: number of its partition; boost_ms: milliseconds by which fair share changes its '
+	'ranks; rows: number of rows to read; most: upper bound of its rows (null: none); limits: the limits that apply to it; '
+	'tops: the lowest limit of each measure.';
 
 create type internal.candidate as (
 	job_id bigint,
@@ -117,13 +119,14 @@ create type internal.candidate as (
 	fits boolean
 );
 comment on type internal.candidate is
-	'A step that limits may keep from being offered. takes, needs: what it needs of which limits; unread: its line, which '
-	'is under limits, has more rows after it; lead: the first of those that it starts with, which needs what all of them '
-	'do; fits: no limit is lower than what it needs.';
+	'A step that limits may keep from being offered. takes, needs: how much of which limits it needs; unread: its queue '
+	'line, to which limits apply, has more rows after it; lead: the first of the steps with which it starts, which needs the '
+	'amounts of all of them; fits: no limit is lower than its need.';
 
 create type internal.step_size as (cpus bigint, nodes int, gres jsonb, time_limit_s bigint, billing numeric);
 comment on type internal.step_size is
-	'How much a step needs: gres in all, {"gpu": 4}; a time limit of 0 is none; billing: units an hour, null: not asked for.';
+	'The resources that a step needs: gres in total, {"gpu": 4}; time limit 0: none; billing: billing units per hour, null: '
+	'not computed.';
 
 create type internal.node_figures as (
 	peak_mb bigint,
@@ -133,8 +136,8 @@ create type internal.node_figures as (
 	node_uj bigint
 );
 comment on type internal.node_figures is
-	'What an attempt used on a node, as columns of rota.allocation of the same names have it; node_uj: microjoules that the '
-	'whole node used meanwhile. Null: unknown.';
+	'Resource use of an attempt on a node, in columns named as in rota.allocation; node_uj: microjoules that the whole node '
+	'used in that time. Null: unknown.';
 
 create type internal.allocation_end as (
 	job_id bigint,
@@ -148,9 +151,9 @@ create type internal.allocation_end as (
 	boot_at timestamptz
 );
 comment on type internal.allocation_end is
-	'An allocation that ends. at: when (null: now); gone: nothing of it is left on the node; figures: what it '
-	'used, null if the node does not report that; began_at: when its keeper started on the node (null: that is not '
-	'reported here, and known before if it did); boot_at: as in rota.allocation.';
+	'An allocation that ends. at: when (null: now); gone: the attempt has left the node; figures: its resource use, null if '
+	'the node does not report that; began_at: when its keeper started on the node (null: not in this report; an earlier '
+	'report may have it); boot_at: as in rota.allocation.';
 create type internal.slot_element as (
 	node_id int,
 	job_id bigint,
@@ -165,9 +168,9 @@ create type internal.slot_element as (
 	began_at timestamptz
 );
 comment on type internal.slot_element is
-	'An element of an array on a node, and its CPUs. ended_at: its allocation ends then (null: it does not end); held: it '
-	'holds CPUs; kept: it is not known to have used them before, so another element may have taken them; begun, began_at: '
-	'it has started, and when (null: unknown).';
+	'An element of an array on a node, and its CPUs. ended_at: end of its allocation (null: it does not end); held: it holds '
+	'CPUs; kept: it is not known to have used them before, so another element may have taken them; begun, began_at: it has '
+	'started, and when (null: unknown).';
 create type internal.slot_move as (
 	job_id bigint,
 	step_id int,
@@ -178,8 +181,8 @@ create type internal.slot_move as (
 );
 comment on type internal.slot_move is
 	'A pre-dispatched allocation and the CPUs that it takes over from another element of its array. ended: the allocation '
-	'ends with this report; slot_at: since when the CPUs are free (null: it has none), and of one that has started, not '
-	'before it was ordered.';
+	'ends with this report; slot_at: since when the CPUs are free (null: it has none), but for an element that has started '
+	'not before it was ordered.';
 
 create type internal.allocation_start as (
 	job_id bigint,
@@ -215,7 +218,7 @@ create type internal.attempt_fact as (
 	exit_code int,
 	signal int
 );
-comment on type internal.attempt_fact is 'What has become known of an attempt: columns of rota.attempt; null: nothing new.';
+comment on type internal.attempt_fact is 'New facts about an attempt: columns of rota.attempt; null: nothing new.';
 
 create type internal.attempt_end as (
 	job_id bigint,
@@ -232,8 +235,8 @@ create type internal.attempt_end as (
 	saved boolean
 );
 comment on type internal.attempt_end is
-	'An attempt that is over, with the event of its step that follows. saved: of a step with checkpoints that is queued again, '
-	'whether the attempt has left one; null: of any other step.';
+	'An attempt that is over, with the event of its step that follows. saved: for a step with checkpoints that is queued '
+	'again, whether the attempt has left a checkpoint; null: any other step.';
 
 create type internal.attempt_report as (
 	node_id int,
@@ -271,12 +274,12 @@ create type internal.attempt_report as (
 	began_at timestamptz
 );
 comment on type internal.attempt_report is
-	'What one report says of an attempt on a node, in one row, with what was known before. phase, open: of the allocation; '
-	'live, single: the attempt is live and has one node only; brief: the report has its end and no pause; waits: it is '
-	'pre-dispatched and was not known to have started; boot_at: as in rota.allocation, all times are computed with it; '
-	'paused, tasked, '
-	'hooked: it has records of pauses, tasks, hooks; new_count: number of new records; unexpected: some records may have to '
-	'be rejected; given_back: the attempt gave the node back; began_at: the earliest that the report says of keeper and tasks.';
+	'The content of one report about an attempt on a node, in one row, with the facts that were known before. phase, open: '
+	'of the allocation; live, single: the attempt is live, and has one node only; brief: the report has its end and no '
+	'pause; waits: it is pre-dispatched and was not known to have started; boot_at: as in rota.allocation, all times are '
+	'computed with it; paused, tasked, hooked: the report has records of pauses, tasks, hooks; new_count: number of new '
+	'records; unexpected: some records may have to be rejected; given_back: the attempt gave the node back; began_at: the '
+	'earliest start of keeper or tasks in the report.';
 
 create type internal.report_content as (
 	boot_at timestamptz,
@@ -284,8 +287,8 @@ create type internal.report_content as (
 	coalesced jsonb
 );
 comment on type internal.report_content is
-	'Records and coalesced records of a report, as api.node_report takes them. boot_at: when the clock of the node was 0, '
-	'as the node estimated it for this report; clocks in it count from there.';
+	'Records and coalesced records of a report, in the form of api.node_report. boot_at: when the clock of the node was 0, '
+	'as the node estimated it for this report; times in the records count from there.';
 
 create type internal.preempt_victim as (
 	job_id bigint,
@@ -309,7 +312,7 @@ create type internal.preempt_taken as (
 	by_step_id int,
 	by_label text
 );
-comment on type internal.preempt_taken is 'A step that is preempted, and the first step of the pick for which it is.';
+comment on type internal.preempt_taken is 'A step that is preempted, and the first step of the pick for which it is preempted.';
 
 create type internal.db_finding as (
 	item text,
@@ -317,7 +320,7 @@ create type internal.db_finding as (
 	value text,
 	hint text
 );
-comment on type internal.db_finding is 'What was found about the database; state: ok, warning or bad.';
+comment on type internal.db_finding is 'A finding of a check of the database; state: ok, warning or bad.';
 
 create type internal.start_decision as (
 	job_id bigint,
@@ -332,8 +335,8 @@ create type internal.start_decision as (
 	bound boolean
 );
 comment on type internal.start_decision is
-	'A start that the scheduler decided. pos: of an array element without a row; bound: the step has peers, by edges of its '
-	'own or of others.';
+	'A start that the scheduler decided. pos: position of an array element without a row; bound: the step has peers, by '
+	'edges of its own or of other steps.';
 
 create type internal.planned_step as (
 	step_id int,
@@ -378,9 +381,9 @@ create type internal.planned_step as (
 	prep text
 );
 comment on type internal.planned_step is
-	'A step as the translator plans it: a member of "steps" of a plan, and of "common" where it does not say otherwise. '
-	'Members are called like columns of rota.step_request. Times are seconds since 1970, auth is hex. spec goes on with the '
-	'last spec_end characters of the plan''s "spec_end" (null: with all of it).';
+	'A step as the translator plans it: a member of "steps" of a plan, with defaults from "common". Members are named like '
+	'columns of rota.step_request. Times are seconds since 1970, auth is hex. spec is followed by the last spec_end '
+	'characters of the plan''s "spec_end" (null: by all of it).';
 
 create type internal.submit_facts as (
 	job_id bigint,
@@ -398,16 +401,17 @@ create type internal.submit_facts as (
 	free bigint
 );
 comment on type internal.submit_facts is
-	'What there is before a submission is stored. job_id: the job that its key has made already; account: the one named, or '
-	'the owner''s default; points, tier: of its quality of service, is_closed: not all may use that; point_ms: how many '
-	'milliseconds each weighs; association_id: of steps without generic resources; script_hash, environment_hash: SHA-256 of '
-	'both, and whether each is stored already (script, environment); limited: there are limits of submitted steps; free: how '
-	'many more steps the limits of the site admit at least, null: unknown.';
+	'Facts that the database has before a submission is stored. job_id: the job that its client key has made already; '
+	'account: the named one, or the owner''s default; points, tier: of its quality of service; is_closed: not all users may '
+	'use that quality of service; point_ms: milliseconds that each point weighs; association_id: of steps without generic '
+	'resources; script_hash, environment_hash: SHA-256 of both, and whether each is stored already (script, environment); '
+	'limited: there are limits of submitted steps; free: how many more steps the limits of the site admit at least, null: '
+	'unknown.';
 
 create type internal.submit_queue as (partition text, association_id int, associations jsonb, rank bigint);
 comment on type internal.submit_queue is
-	'The place of a submission in the queue. partition: of steps that name none; association_id: whose usage all steps are, '
-	'or associations: by what generic resources each asks for.';
+	'Where a submission stands in the queue. partition: partition of steps that name none; association_id: association of '
+	'all steps, or associations: by the generic resources that each step asks for.';
 
 create type internal.acct_filter as (
 	uid int,
@@ -424,12 +428,12 @@ create type internal.acct_filter as (
 	until timestamptz
 );
 comment on type internal.acct_filter is
-	'Which jobs the accounting is asked for; null: all. uid: of this owner; in_steps, in_attempts: also jobs of which only a '
-	'step, or an attempt, is in one of the states; since, until: the job existed at any time between them.';
+	'Filter of the jobs for the accounting; null: any. uid: owner of the job; in_steps, in_attempts: also jobs of which only '
+	'a step, or an attempt, is in one of the states; since, until: the job was live at some time between them.';
 
--- Constructors. internal.TYPE_of(column => value, ...) makes a row of a type; columns that are not named are null. Without a
--- setting of its own, a constructor becomes a part of the query that calls it. format() writes the constructors from the columns
--- of the types, since each would be this list three times, in an order that nobody checks.
+-- Constructors. internal.TYPE_of(column => value, ...) makes a row of a type; columns that are not named are null. A constructor
+-- has no settings of its own, so that the planner inlines it. format() writes the constructors from the columns of the types,
+-- since each would be this list three times, in an order that nobody checks.
 do $$
 declare
 	v_type regclass;

@@ -1,4 +1,4 @@
--- Which mails are to be sent. The transactions of the events write them, for jobs with --mail-type; other jobs cost nothing here.
+-- Makes mails about jobs with --mail-type due. The transactions of the events write them; other jobs cost nothing here.
 
 create function internal.mail_wants(p_types text, p_event text) returns boolean
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -9,7 +9,7 @@ begin
 		and (p_event = any (v_types)
 			or ('ALL' = any (v_types) and p_event in ('BEGIN', 'END', 'FAIL', 'REQUEUE', 'INVALID_DEPEND'))), false);
 end $$;
-comment on function internal.mail_wants(text, text) is 'Whether the events of --mail-type have this one among them.';
+comment on function internal.mail_wants(text, text) is 'Whether the events of --mail-type (p_types) include p_event.';
 
 create function internal.mail_end(p_types text, p_state text) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -20,7 +20,8 @@ begin
 		when internal.mail_wants(p_types, 'END') then 'END' end;
 end $$;
 comment on function internal.mail_end(text, text) is
-	'The event for which the end in this state is mailed: one, the most special that was asked for; null: none.';
+	'The event for which the end of a job in this state is mailed: only the most specific one that was asked for; null: '
+	'none.';
 
 create function internal.mail_job(p_jobs bigint[], p_begin boolean) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -34,7 +35,7 @@ begin
 	on conflict do nothing;
 end $$;
 comment on function internal.mail_job(bigint[], boolean) is
-	'Mail about jobs that have begun or ended, as far as they asked for it.';
+	'Make mails about jobs that have begun or ended, for jobs that asked for them.';
 
 create function internal.mail_staged_out(p_job bigint) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -48,10 +49,10 @@ begin
 	on conflict do nothing;
 end $$;
 comment on function internal.mail_staged_out(bigint) is
-	'Mail that burst_buffer.lua has staged out and torn down the data of a job, '
-	'if the job asked for it and there was a stage-out.';
+	'Make a mail that burst_buffer.lua has staged out and torn down the data of a job, if the job asked for it and there was '
+	'a stage-out.';
 
--- A mail about one element of many would be one about each: without ARRAY_TASKS the first one stands for the array.
+-- A mail about one of many elements would be one mail about each. Without ARRAY_TASKS, the first element stands for the array.
 create function internal.mail_closed(p_closed internal.attempt_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
@@ -70,7 +71,8 @@ begin
 	on conflict do nothing;
 end $$;
 comment on function internal.mail_closed(internal.attempt_end[]) is
-	'Mail about attempts that reached their time limit or are run again. Before their steps move.';
+	'Make mails about attempts that reached their time limit or are run again. Call this before the steps of the attempts '
+	'change their state.';
 
 create function internal.mail_watched(p_job bigint, p_types text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -81,7 +83,8 @@ begin
 		delete from mail_watch w where w.job_id = p_job;
 	end if;
 end $$;
-comment on function internal.mail_watched(bigint, text) is 'Have internal.mail_poll check a job with these events, or stop it.';
+comment on function internal.mail_watched(bigint, text) is
+	'Have internal.mail_poll check a job for events of these types, or stop checking it.';
 
 create function internal.mail_poll_limits() returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -108,7 +111,8 @@ begin
 	on conflict do nothing;
 end $$;
 comment on function internal.mail_poll_limits() is
-	'Mail about steps that have used the highest share of their time limit that was asked for.';
+	'Make mails about steps that have used a share of their time limit about which the job asked for a mail; only the '
+	'highest such share counts.';
 
 create function internal.mail_poll_elements() returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -133,7 +137,7 @@ begin
 	on conflict do nothing;
 end $$;
 comment on function internal.mail_poll_elements() is
-	'Mail about the elements of arrays that have begun or ended, up to setting mail_job_max.';
+	'Make mails about elements of arrays that have begun or ended, up to setting mail_job_max for each job.';
 
 create function internal.mail_poll() returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -148,4 +152,4 @@ begin
 	perform internal.mail_poll_elements();
 	delete from mail_watch w where w.job_id = any (v_over);
 end $$;
-comment on function internal.mail_poll() is 'Make the mails whose time has come, of the jobs that asked for some.';
+comment on function internal.mail_poll() is 'Make the time-driven mails that are due, for jobs that asked for them.';

@@ -1,4 +1,4 @@
--- Mail for runnerd: fetch what is to be sent, report what the mail program answered.
+-- Mails for runnerd: fetch mails that are due, report the result of the mail program.
 --
 -- Invariants:
 -- - A mail is sent at least once: a fetched one is due again later, in case its runnerd dies.
@@ -63,7 +63,7 @@ begin
 			then 'not sent within ' || internal.text_count(internal.setting_int('mail_hours'), 'hour') end;
 end $$;
 comment on function internal.mail_objection(int, timestamptz) is
-	'Why a mail is given up: it was tried often enough, or is too old; null: it is not.';
+	'Returns the reason why a mail is given up: tried often enough, or too old; null: it is not given up.';
 
 create function internal.mail_again(p_tries int, p_more_s int) returns timestamptz
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -71,8 +71,7 @@ begin
 	return clock_timestamp() + make_interval(
 		secs => p_more_s + internal.setting_int('mail_retry_s') * 2.0 ^ least(p_tries - 1, 20));
 end $$;
-comment on function internal.mail_again(int, int) is
-	'When a mail is tried again that was tried so often, p_more_s seconds later than that.';
+comment on function internal.mail_again(int, int) is 'When a mail is tried again after p_tries tries, plus p_more_s seconds.';
 
 create function internal.mail_give_up() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -105,7 +104,7 @@ begin
 		limit p_limit
 		for update skip locked
 	), judged as (
-		-- The job's own are few, and its end is what most wait for.
+		-- A job's own mails are few, and most users wait for the mail about its end.
 		select d.*,
 			d.step_id >= 0 and d.tries = 0
 			and (select count(*) from mail o
@@ -114,7 +113,7 @@ begin
 	), taken as (
 		update mail m
 		set tries = m.tries + (not d.over)::int, recipient = coalesce(j.mail_user, j.user_name),
-			-- After the time limit of the program and a margin, unless it is reported before.
+			-- The mail is due again after the time limit of the program and a margin, unless it is reported before.
 			due_at = case when not d.over then internal.mail_again(m.tries + 1, p_timeout_s + 30) end,
 			message = case when d.over then format('given up: job %s has had %s mails', d.job_id, v_most)
 				else m.message end
@@ -134,8 +133,8 @@ begin
 	return query select * from internal.credential_mail_take(p_limit - v_taken, p_timeout_s);
 end $$;
 comment on function api.mail_take(int, int) is
-	'Mails to be sent now, p_limit at most, by a program that is killed after p_timeout_s seconds; key: the same at each '
-	'try. Each one is due again later unless it is reported.';
+	'Take mails to be sent now, p_limit at most, by a program that is killed after p_timeout_s seconds. key: the same for '
+	'all tries of a mail. A mail is due again later unless it is reported.';
 
 create function api.mail_report(p_mails bigint[], p_failures text[]) returns void
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -153,8 +152,8 @@ begin
 	perform internal.credential_mail_report(p_mails, p_failures);
 end $$;
 comment on function api.mail_report(bigint[], text[]) is
-	'How the mail program ended for mails: null: it accepted the mail; else why not, and the mail is due again later or '
-	'given up. A repeated report changes nothing.';
+	'Report the results of the mail program. A failure of null: the program accepted the mail; otherwise the reason, and the '
+	'mail is due again later or given up. A repeated report changes nothing.';
 
 create function internal.mails_json(p_job bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -168,4 +167,4 @@ begin
 		from mail m
 		where m.job_id = p_job);
 end $$;
-comment on function internal.mails_json(bigint) is 'The mails about a job, sent or not.';
+comment on function internal.mails_json(bigint) is 'The mails about a job, sent or not, as a JSON list.';

@@ -1,4 +1,4 @@
--- What people see of the transfers of jobs.
+-- Transfers of jobs as users see them.
 
 create function internal.transfers_json(p_job bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -9,7 +9,7 @@ begin
 		where v.job_id = p_job);
 end $$;
 comment on function internal.transfers_json(bigint) is
-	'The transfers of a job, with the columns of acct.transfer; null: it has none.';
+	'The transfers of a job, with the columns of acct.transfer; null: no transfers.';
 
 create function api.transfer_list(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
@@ -36,6 +36,6 @@ begin
 			limit 1000) v));
 end $$;
 comment on function api.transfer_list(int, text, jsonb) is
-	'Transfers of the caller, or (operators too) of a job. Request {job, all}. Without a job: those that wait, run, have failed '
-	'or whose data is kept, until the data is dropped; all: the others too, the latest 1000. Answer {transfers: [{...}]}, '
-	'the columns of acct.transfer.';
+	'Transfers of the caller, or (for operators too) of a job. Request {job, all}. Without a job: transfers that wait, run, '
+	'have failed or whose data is kept, until the data is dropped; all: other ones too, the latest 1000. Answer {transfers: '
+	'[{...}]}, the columns of acct.transfer.';

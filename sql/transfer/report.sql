@@ -29,8 +29,8 @@ begin
 		destination text, checksum boolean, reuse boolean, step_id int, for_job bigint, for_transfer int);
 end $$;
 comment on function internal.transfer_submit(bigint, int, text, jsonb) is
-	'Write the transfers of a new job; p_head: "job" of its plan, with transfers and scratch. '
-	'RT422: it makes one of a stranger again.';
+	'Store the transfers of a new job; p_head: "job" of its plan, with transfers and scratch. RT422: the job repeats a '
+	'transfer of another user.';
 
 create function internal.transfer_path(p_path text, p_scratch text) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -45,13 +45,13 @@ begin
 	return exists (select from transfer t join step s on s.job_id = t.job_id and s.step_id = t.step_id
 			where t.job_id = p_job and t.direction = 'out' and s.state not in ('completed', 'skipped', 'dependency_failed'))
 		or exists (select from transfer_run r where r.job_id = p_job and r.state = 'failed')
-		-- Around the tasks of a step, a killed or cancelled program reports nothing.
+		-- A program that was killed or cancelled before or after the tasks of a step has reported no end.
 		or exists (select from transfer_run r join transfer t on t.job_id = r.job_id and t.transfer = r.transfer
 			where r.job_id = p_job and t.direction = 'out' and r.state = 'running' and not exists (select from attempt a
 				where a.job_id = r.by_job and a.step_id = r.step_id and a.attempt = r.attempt and a.state is null));
 end $$;
 comment on function internal.transfer_failed(bigint) is
-	'A stage-out of the job was begun and did not end well, so its data is still wanted.';
+	'Whether a stage-out of the job was begun and did not end well, so that its data is still wanted.';
 
 create function internal.transfer_needed(p_job bigint, p_step int, p_node int) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -64,7 +64,8 @@ begin
 				and s.state = 'pending' and s.ended_at is null);
 end $$;
 comment on function internal.transfer_needed(bigint, int, int) is
-	'Another step of the job uses the folder of the job on this node, or waits for a step that may have left data in it.';
+	'Whether another step of the job uses the folder of the job on this node, or waits for a step that may have left data in '
+	'it.';
 
 create function internal.transfer_kept(p_job bigint, p_transfer rota.transfer) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -74,15 +75,15 @@ begin
 		where s.job_id = p_job and st.stage = 'final' and s.state not in ('completed', 'skipped')));
 end $$;
 comment on function internal.transfer_kept(bigint, rota.transfer) is
-	'The drop of a job''s folder is not to be made: a stage-out failed, or another step, whose node makes the drop too, '
-	'and the data is wanted then.';
+	'Whether the folder of a job must not be dropped: a stage-out failed; or on_fail is keep, nodes make the drop, and a '
+	'step of the job failed.';
 
 create function internal.transfer_target(p_uid int, p_place text, p_destination text) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select encode(sha256(convert_to(concat_ws(E'\n', p_uid, p_place, p_destination), 'UTF8')), 'hex');
 $$;
 comment on function internal.transfer_target(int, text, text) is
-	'What a stage-in of this user writes to: the column target of rota.transfer_run.';
+	'The destination of a stage-in of this user, in the form of the column target of rota.transfer_run.';
 
 create function internal.transfer_known(p_uid int, p_transfer rota.transfer, p_place text, p_print text) returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -100,7 +101,8 @@ begin
 	return coalesce(v_known, false);
 end $$;
 comment on function internal.transfer_known(int, rota.transfer, text, text) is
-	'The latest transfer of this user to the same place came from the same source, which has not changed, and ended well.';
+	'Whether the latest transfer of this user to the same destination came from the same source, which has not changed, and '
+	'ended well.';
 
 create function internal.transfer_nodes(p_job bigint, p_uid int) returns int[]
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -117,8 +119,8 @@ begin
 		where t.job_id = p_job and t.prefer);
 end $$;
 comment on function internal.transfer_nodes(bigint, int) is
-	'Nodes that have data of a job of this user in folders of their own: from an earlier attempt, '
-	'or from a job of the same user whose data may be reused; null: none.';
+	'Nodes that have data of a job of this user in folders of their own: from an earlier attempt, or from another job of the '
+	'user whose data may be reused; null: none.';
 
 create function internal.transfer_find(p_uid int, p_request jsonb) returns rota.transfer
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -140,8 +142,8 @@ begin
 	return v_transfer;
 end $$;
 comment on function internal.transfer_find(int, jsonb) is
-	'The transfer that a report {job, transfer, for} of this user is about: of the job, or the one that it makes again. '
-	'RT404: none.';
+	'The transfer that a report {job, transfer, for} of this user is about: of the job, or the transfer of another job that '
+	'it repeats. RT404: no such transfer.';
 
 create function api.transfer_report(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -181,7 +183,7 @@ begin
 		print = excluded.print, files = excluded.files, bytes = excluded.bytes, checksum = excluded.checksum,
 		message = excluded.message, ended_at = excluded.ended_at,
 		began_at = case when excluded.state = 'running' then excluded.began_at else r.began_at end
-	-- A late report of an attempt that was given up says nothing of a later one.
+	-- A late report of an attempt that was given up does not change the row of a later attempt.
 	where excluded.attempt >= r.attempt or (excluded.by_job, excluded.step_id) <> (r.by_job, r.step_id);
 	notify rota_event;
 	v_drops := v_state = 'running' and v_transfer.direction = 'drop' and v_by = v_transfer.job_id;
@@ -192,6 +194,7 @@ begin
 		'used', nullif(v_drops and v_transfer.step_id is null and internal.transfer_needed(v_by, v_step, v_node_id), false)));
 end $$;
 comment on function api.transfer_report(int, text, jsonb) is
-	'Report of rota-mover about a transfer of a job of the caller. Request {job, step_id, attempt, node, transfer, for, state, '
-	'print, files, bytes, checksum, message}. Answer {reuse: the data is there already, keep: a drop is not to be made; '
-	'used: not yet}. RT404: it is no transfer of the caller.';
+	'Report of rota-mover about a transfer of a job of the caller. Request {job, step_id, attempt, node, transfer, for, '
+	'state, print, files, bytes, checksum, message}. Answer {reuse: whether the data is there already, keep: whether a drop '
+	'must not be made, used: whether a drop has to wait, since the folder is in use}. RT404: the caller has no such '
+	'transfer.';

@@ -1,5 +1,5 @@
--- Which triggers fire. The transactions of the events write their deliveries; without a trigger for an event, that is one look at
--- an index.
+-- Fires triggers. The transactions of the events write the deliveries; without a trigger for an event, that costs one index
+-- look-up.
 
 create function internal.trigger_waits(p_events text[]) returns boolean
 language sql stable set search_path = rota, pg_temp as $$
@@ -72,7 +72,7 @@ begin
 		notify rota_trigger;
 	end if;
 end $$;
-comment on function internal.trigger_node(text, text, text, text) is 'Fire the triggers for a node that has changed its state.';
+comment on function internal.trigger_node(text, text, text, text) is 'Fire the triggers for a node whose state has changed.';
 
 create function internal.trigger_queue() returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -97,4 +97,4 @@ begin
 	where m.is_longer;
 end $$;
 comment on function internal.trigger_queue() is
-	'Fire the triggers for a queue that has become longer than they say: once, until it was shorter again.';
+	'Fire the triggers for a queue that has become longer than their limit: once, until it was shorter again.';

@@ -1,4 +1,4 @@
--- Deliveries of triggers for runnerd: fetch what is due, report what became of it.
+-- Deliveries of triggers for runnerd: fetch deliveries that are due, report their results.
 --
 -- Invariants:
 -- - A delivery is made at least once: a fetched one is due again later, in case its runnerd dies.
@@ -7,7 +7,7 @@
 create function internal.url_host(p_url text) returns text
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
 declare
-	-- Without a user, quotes, backslashes and spaces: what this finds as the host is what every client connects to.
+	-- No user, quotes, backslashes or spaces are allowed: then every client connects to the host that is found here.
 	v_part constant text[] := regexp_match(p_url,
 		'^(https?)://([A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:]+\])'
 		'(?::[0-9]{1,5})?(?:[/?][A-Za-z0-9._~!$&''()*+,;=:@%/?-]*)?$');
@@ -17,7 +17,7 @@ begin
 		when length(p_url) <= 1000 and (v_part[1] = 'https' or v_host in ('localhost', '127.0.0.1', '[::1]')) then v_host end;
 end $$;
 comment on function internal.url_host(text) is
-	'The host of a URL to which a webhook may be sent: https, or http to this machine; null: it is no such URL.';
+	'The host of a URL to which a webhook may be sent: https, or http to this machine; null: not such a URL.';
 
 create function internal.trigger_objection(p_trigger rota.trigger) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -42,7 +42,7 @@ begin
 	return null;
 end $$;
 comment on function internal.trigger_objection(rota.trigger) is
-	'Why a trigger is not allowed, by what its owner may do and the settings say now; null: it is.';
+	'Returns the reason why a trigger is not allowed now, by the rights of its owner and the settings; null: it is allowed.';
 
 create function internal.trigger_due(p_limit int) returns table (run_id bigint, why text)
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -60,7 +60,8 @@ begin
 	order by r.due_at, r.run_id
 	limit p_limit;
 end $$;
-comment on function internal.trigger_due(int) is 'Deliveries that are due, and why one is not to be made; null: it is.';
+comment on function internal.trigger_due(int) is
+	'Deliveries that are due, and why a delivery is not to be made; null: it is to be made.';
 
 create function api.trigger_take(p_limit int, p_timeout_s int, p_look boolean)
 returns table (run_id bigint, trigger_id bigint, label text, action text, target text, arguments text, secret text, body text,
@@ -80,12 +81,13 @@ begin
 	with taken as (
 		update trigger_run r
 		set tries = r.tries + (d.why is null)::int, began_at = case when d.why is null then v_now else r.began_at end,
-			-- After the time limit of the program and a margin, unless it is reported before.
+			-- The delivery is due again after the time limit of the program and a margin, unless it is reported
+			-- before.
 			due_at = v_now + make_interval(secs => p_timeout_s + 10),
 			ended_at = case when d.why is not null then v_now end, status = case when d.why is not null then 'failed' end,
 			message = coalesce(d.why, r.message)
 		from internal.trigger_due(p_limit) d
-		-- Another runnerd may have taken it meanwhile.
+		-- Another runnerd may have taken the delivery meanwhile.
 		where r.run_id = d.run_id and r.ended_at is null and r.due_at <= clock_timestamp()
 		returning r.run_id, r.trigger_id, r.payload, r.made_at, r.ended_at
 	)
@@ -100,8 +102,8 @@ begin
 	order by k.run_id;
 end $$;
 comment on function api.trigger_take(int, int, boolean) is
-	'Deliveries to be made now, p_limit at most, by a program that is killed after p_timeout_s seconds. Each one is due again '
-	'later unless it is reported. p_look: first see how long the queue is.';
+	'Take deliveries to be made now, p_limit at most, by a program that is killed after p_timeout_s seconds. A delivery is '
+	'due again later unless it is reported. p_look: first fire triggers on the length of the queue.';
 
 create function api.trigger_report(p_runs bigint[], p_codes int[], p_failures text[], p_outputs text[]) returns void
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -126,7 +128,7 @@ comment on function api.trigger_report(bigint[], int[], text[], text[]) is
 create function internal.trigger_tidy() returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	-- Written by events that met the removal of the trigger; api.trigger_take leaves them alone.
+	-- Events at the moment of the trigger's removal wrote these deliveries; api.trigger_take ignores them.
 	update trigger_run r
 	set ended_at = clock_timestamp(), status = 'removed'
 	from "trigger" t
@@ -135,4 +137,4 @@ begin
 	where r.ended_at < now() - make_interval(days => internal.setting_int('trigger_run_days'));
 end $$;
 comment on function internal.trigger_tidy() is
-	'End deliveries of removed triggers, and delete those that ended more than trigger_run_days ago.';
+	'End deliveries of removed triggers, and delete deliveries that ended longer ago than the setting trigger_run_days says.';

@@ -1,4 +1,4 @@
--- What people do with triggers: add, list, show and remove them.
+-- Requests of users about triggers: add, list, show and remove them.
 
 create function internal.trigger_runs_json(p_trigger bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -9,7 +9,8 @@ begin
 			'status', r.status, 'code', r.code, 'message', r.message, 'output', r.output) order by r.run_id desc), '[]')
 		from (select x.* from trigger_run x where x.trigger_id = p_trigger order by x.run_id desc limit 20) r);
 end $$;
-comment on function internal.trigger_runs_json(bigint) is 'The last 20 deliveries of a trigger, the newest first.';
+comment on function internal.trigger_runs_json(bigint) is
+	'The last 20 deliveries of a trigger, the newest first, as a JSON list.';
 
 create function internal.trigger_json(p_trigger rota.trigger) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -21,7 +22,7 @@ begin
 		(select count(*) from trigger_run r where r.trigger_id = p_trigger.trigger_id and r.ended_at is null), 'objection',
 		internal.trigger_objection(p_trigger));
 end $$;
-comment on function internal.trigger_json(rota.trigger) is 'A trigger as people see it, without its secret.';
+comment on function internal.trigger_json(rota.trigger) is 'A trigger as JSON for users, without its secret.';
 
 create function internal.trigger_own(p_uid int, p_user text, p_request jsonb) returns rota.trigger
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -39,7 +40,7 @@ begin
 	return v_row;
 end $$;
 comment on function internal.trigger_own(int, text, jsonb) is
-	'The trigger that a request names; RT404: there is none, or it is somebody else''s and the caller is no operator.';
+	'The trigger that a request names. RT404: it does not exist, or it is somebody else''s and the caller is no operator.';
 
 create function internal.trigger_read(p_uid int, p_user text, p_request jsonb) returns rota.trigger
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -81,7 +82,8 @@ begin
 	end if;
 	return v_row;
 end $$;
-comment on function internal.trigger_read(int, text, jsonb) is 'The trigger that a request describes; RT422: it makes no sense.';
+comment on function internal.trigger_read(int, text, jsonb) is
+	'The trigger that a request describes. RT422: the request is malformed.';
 
 create function internal.trigger_check(p_trigger rota.trigger, p_request jsonb) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -115,7 +117,8 @@ begin
 	end if;
 end $$;
 comment on function internal.trigger_check(rota.trigger, jsonb) is
-	'Refuse a trigger that is malformed (RT422), that its owner may not have (RT403) or that is one too many (RT409).';
+	'Refuse a trigger that is malformed (RT422), that its owner may not have (RT403), or that exceeds the number of triggers '
+	'of a user (RT409).';
 
 create function internal.trigger_add(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
@@ -132,7 +135,7 @@ begin
 	returning * into v_row;
 	return jsonb_build_object('triggers', jsonb_build_array(internal.trigger_json(v_row)), 'secret', v_row.secret);
 end $$;
-comment on function internal.trigger_add(int, text, jsonb) is 'Make a trigger. The answer is the only one that has its secret.';
+comment on function internal.trigger_add(int, text, jsonb) is 'Add a trigger. Only this answer has the trigger''s secret.';
 
 create function internal.trigger_remove(p_trigger bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -145,7 +148,7 @@ begin
 	where r.trigger_id = p_trigger and r.ended_at is null;
 end $$;
 comment on function internal.trigger_remove(bigint) is
-	'Remove a trigger, and end what it has not delivered; RT404: another session was faster.';
+	'Remove a trigger, and end its pending deliveries. RT404: another session has removed it.';
 
 create function api.trigger(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -171,6 +174,6 @@ begin
 		|| jsonb_build_object('runs', internal.trigger_runs_json(v_row.trigger_id))));
 end $$;
 comment on function api.trigger(int, text, jsonb) is
-	'Triggers of the caller; operators have those of all users. Request {action, trigger}, or for "add" {action, event, states, '
-	'job, jobs_of, node, longer_than, kind, target, arguments}. Answer {triggers: [{trigger, user, event, states, job_id, '
-	'jobs_of, node, longer_than, action, target, arguments, made_at, waiting, objection, runs}], secret}.';
+	'Triggers of the caller; operators get those of all users. Request {action, trigger}, or for "add" {action, event, '
+	'states, job, jobs_of, node, longer_than, kind, target, arguments}. Answer {triggers: [{trigger, user, event, states, '
+	'job_id, jobs_of, node, longer_than, action, target, arguments, made_at, waiting, objection, runs}], secret}.';
