@@ -181,7 +181,7 @@ begin
 	end if;
 	return true;
 exception when dependent_objects_still_exist then
-	raise exception 'the role "%" owns things in the database', p_user using errcode = 'RT409';
+	raise exception 'the role "%" owns objects in the database', p_user using errcode = 'RT409';
 end $$;
 comment on function login.person_set(text, text) is
 	'Make a login that reads schema acct as a member of rota_analyst or rota_reader, or (p_role null) remove it. Returns '

@@ -199,7 +199,7 @@ comment on function internal.checkpoint_goes_on(jsonb, text, text, int, boolean)
 create function internal.checkpoint_close(p_closed internal.attempt_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	perform internal.checkpoint_fail(c, 'the attempt ended before it was complete')
+	perform internal.checkpoint_fail(c, 'the attempt ended before the checkpoint was complete')
 	from unnest(p_closed) v
 	join step s on s.job_id = v.job_id and s.step_id = v.step_id
 	join rota.checkpoint c on c.job_id = s.job_id and c.step_id = s.step_id and c.attempt = s.attempt

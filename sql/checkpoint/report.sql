@@ -266,16 +266,16 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	if jsonb_typeof(p_request -> 'files') is distinct from 'array'
 		or jsonb_array_length(p_request -> 'files') not between 1 and 10000 then
-		raise exception 'a checkpoint has from 1 to 10000 files' using errcode = 'RT422',
-			hint = 'Write many small ones into one file.';
+		raise exception 'a checkpoint must have 1 to 10000 files' using errcode = 'RT422',
+			hint = 'Write many small files into one.';
 	elsif exists (select from jsonb_array_elements(p_request -> 'files') f
 		where coalesce(f ->> 'name', '') ~ '(^|/)\.{0,2}(/|$)' or octet_length(f ->> 'name') > 1024
 			or coalesce(f ->> 'bytes', '') !~ '^[0-9]{1,18}$' or coalesce(f ->> 'sha256', '') !~ '^[0-9a-f]{64}$') then
-		raise exception 'a file of a checkpoint has a name below its folder, bytes and sha256' using errcode = 'RT422';
+		raise exception 'each file of a checkpoint needs a name below its folder, bytes and sha256' using errcode = 'RT422';
 	elsif coalesce(p_request ->> 'path', '') !~ '^/' or not internal.is_line(p_request ->> 'path') then
-		raise exception 'a checkpoint has the absolute path of its folder' using errcode = 'RT422';
+		raise exception 'a checkpoint needs the absolute path of its folder' using errcode = 'RT422';
 	elsif jsonb_typeof(p_request -> 'needs') <> 'object' or length(p_request ->> 'needs') > 8192 then
-		raise exception 'the needs of a checkpoint are an object of at most 8 KiB' using errcode = 'RT422';
+		raise exception 'the needs of a checkpoint must be an object of at most 8 KiB' using errcode = 'RT422';
 	elsif not exists (select from node n where n.name = p_request ->> 'node') then
 		raise exception 'there is no node "%"', coalesce(p_request ->> 'node', '') using errcode = 'RT422';
 	end if;

@@ -136,12 +136,12 @@ begin
 		v (name, good)
 	cross join lateral internal.check_row('setting ' || v.name,
 		case when current_setting(v.name) = any (v.good) then 'ok' else 'bad' end,
-		current_setting(v.name), format('Set it to %s: a machine that loses power loses what was answered.', v.good[1])) x;
+		current_setting(v.name), format('Set it to %s: a power failure would lose acknowledged commits.', v.good[1])) x;
 	return query
 	select x.* from (select (select count(*) from pg_stat_activity a where a.backend_type = 'client backend') as used,
 		current_setting('max_connections')::int as most) c
 	cross join lateral internal.check_row('connections', case when c.used > c.most * 0.9 then 'warning' else 'ok' end,
-		format('%s of %s', c.used, c.most), 'Raise max_connections on every server: daemons that find none wait.') x;
+		format('%s of %s', c.used, c.most), 'Raise max_connections on every server: daemons wait for a free connection.') x;
 	return query
 	select x.*
 	from unnest('{rota_owner,rota_jobmgr,rota_jobmgr_leader,rota_jobmgr_admin,rota_nodes,rota_nodemgr,rota_runner,'

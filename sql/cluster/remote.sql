@@ -28,7 +28,7 @@ begin
 	if v_nodes = '{}' then
 		return true;
 	elsif p_submits then
-		raise exception 'jobs are not submitted from nodes, nor credentials changed' using errcode = 'RT403',
+		raise exception 'jobs cannot be submitted and credentials cannot be changed from nodes' using errcode = 'RT403',
 			hint = 'Use another machine; an administrator may change gate.node_submit.';
 	elsif not exists (
 		select from allocation a join job j on j.job_id = a.job_id

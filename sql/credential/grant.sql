@@ -139,7 +139,7 @@ begin
 	if v_signature is null then
 		return jsonb_build_object('origin', v_row.origin);
 	elsif v_signature !~ '^[0-9a-f]{128}$' or v_row.origin is distinct from internal.request_text(p_request, 'origin') then
-		raise exception 'credential "%" has been removed and added meanwhile', v_row.name
+		raise exception 'credential "%" was removed and added again meanwhile', v_row.name
 			using errcode = '40001', hint = 'Try again.';
 	end if;
 	insert into credential_grant (credential_id, uid, user_name, until_at, signature)

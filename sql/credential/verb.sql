@@ -61,7 +61,7 @@ begin
 		raise exception 'there is no kind "%"', v_kind using errcode = 'RT422',
 			hint = 'Kinds are krb5, token, ssh-key, x509, file and command.';
 	elsif v_box is null or v_box !~ '^[A-Za-z0-9+/]+=*$' or length(v_box) > 1500000 then
-		raise exception 'the credential was not sent as it should be, or is larger than a MiB' using errcode = 'RT422';
+		raise exception 'the credential is not a box in base64, or is larger than 1 MiB' using errcode = 'RT422';
 	elsif (v_kind = 'command') <> (v_facts ? 'command') or (v_facts ? 'refresh_url' and v_kind <> 'token')
 		or exists (select from jsonb_each_text(v_facts) x where not internal.is_line(x.value)) then
 		raise exception 'a kind "%" has no such option, or needs another', v_kind using errcode = 'RT422',

@@ -74,7 +74,7 @@ begin
 	elsif v_open.first_at is null then
 		delete from staging_call c where c.job_id = p_job and c.call_id = v_open.call_id;
 	else
-		update staging_call c set ended_at = clock_timestamp(), message = 'polled no more'
+		update staging_call c set ended_at = clock_timestamp(), message = 'no longer polled: another function is due'
 		where c.job_id = p_job and c.call_id = v_open.call_id;
 	end if;
 	return true;

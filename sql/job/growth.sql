@@ -44,8 +44,8 @@ begin
 		select from step_request r where r.job_id = p_job
 			and (r.partition, r.reservation, r.image, r.prep)
 				is distinct from (v_request.partition, v_request.reservation, v_request.image, v_request.prep)) then
-		raise exception 'a growth has the account, quality of service, partition, reservation, image and preparation of the step '
-			'that it grows'
+		raise exception 'a growth must have the account, quality of service, partition, reservation, image and preparation '
+			'of the step that it grows'
 			using errcode = 'RT422', hint = 'Submit growths by "rota grow".';
 	end if;
 	insert into growth (job_id, grown_job_id, grown_step_id, grown_attempt)

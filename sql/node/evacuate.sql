@@ -266,8 +266,9 @@ begin
 		raise exception '"by" is over already: %', v_one.by_at using errcode = 'RT422',
 			hint = 'Leave it out to wait, or use no_checkpoint=requeue.';
 	elsif v_one.to_nodes && (v_one.nodes || v_one.not_nodes) then
-		raise exception 'node "%" is to be left, and to be moved to', (select x from unnest(v_one.to_nodes) x
-			where x = any (v_one.nodes || v_one.not_nodes) limit 1) using errcode = 'RT422';
+		raise exception 'node "%" is a destination, so it cannot be evacuated or excluded',
+			(select x from unnest(v_one.to_nodes) x where x = any (v_one.nodes || v_one.not_nodes) limit 1)
+			using errcode = 'RT422';
 	end if;
 	return v_one;
 end $$;

@@ -415,7 +415,7 @@ begin
 	elsif v_next not in ('resume', 'down') then
 		raise exception 'there is no state "%" after a reboot', v_next using errcode = 'RT422', hint = 'Next is resume or down.';
 	elsif jsonb_typeof(p_request -> 'asap') <> 'boolean' then
-		raise exception '"asap" is true or false' using errcode = 'RT422';
+		raise exception '"asap" must be true or false' using errcode = 'RT422';
 	end if;
 end $$;
 comment on function internal.reboot_check(int, text, jsonb) is

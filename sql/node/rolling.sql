@@ -171,9 +171,9 @@ begin
 		raise exception 'say how many nodes may be out of use at a time' using errcode = 'RT422',
 			hint = 'Write --at-most=10% or --at-most=3.';
 	elsif not internal.is_line(internal.request_text(p_request, 'reason')) then
-		raise exception 'the reason is not one line' using errcode = 'RT422';
+		raise exception 'the reason must be one line' using errcode = 'RT422';
 	elsif not coalesce(internal.request_text(p_request, 'failures') ~ '^[1-9][0-9]{0,5}$', true) then
-		raise exception '"failures" is a number of nodes from 1 on' using errcode = 'RT422';
+		raise exception '"failures" must be a number of nodes, at least 1' using errcode = 'RT422';
 	end if;
 	perform internal.object_need('image', array[v_image]) where v_image is not null;
 end $$;
@@ -193,7 +193,7 @@ declare
 begin
 	perform internal.object_need('node', v_names);
 	if v_names = '{}' then
-		raise exception 'there are no nodes' using errcode = 'RT409';
+		raise exception 'there are no nodes to change' using errcode = 'RT409';
 	end if;
 	select n.name into v_wrong from node n
 	where n.name = any (v_names) and v_image is not null and n.image is null order by n.name limit 1;

@@ -13,7 +13,8 @@ begin
 	select k into v_bad from unnest('{user,account,qos,partition}'::text[]) k
 	where internal.request_list(p_request, k) is not null limit 1;
 	if found or v_span.period is not null then
-		raise exception 'energy is of nodes in one time, so it takes no "%"', coalesce(v_bad, 'period') using errcode = 'RT422',
+		raise exception 'the report on energy is about nodes over the whole time, so it takes no "%"',
+			coalesce(v_bad, 'period') using errcode = 'RT422',
 			hint = '"rota report efficiency" has the energy that jobs used.';
 	end if;
 	return internal.report_answer('energy', 'Energy saved by powering idle nodes off', p_request, v_by, 'saved_kwh',

@@ -8,7 +8,7 @@ declare
 	v_month constant text := internal.request_text(p_request, 'month');
 begin
 	if p_request ?| array['since', 'until', 'period'] then
-		raise exception 'an invoice is of a month' using errcode = 'RT422', hint = 'Give it with --month=2026-01.';
+		raise exception 'an invoice needs a month' using errcode = 'RT422', hint = 'Give it with --month=2026-01.';
 	elsif v_month is null then
 		return date_trunc('month', internal.site_day());
 	elsif v_month !~ '^[1-9][0-9]{3}-(0[1-9]|1[0-2])$' then

@@ -162,7 +162,7 @@ begin
 	if v_state not in ('running', 'done', 'reused', 'failed', 'kept', 'dropped') then
 		raise exception 'a transfer has no state "%"', v_state using errcode = 'RT422';
 	elsif v_step is null or v_attempt is null then
-		raise exception 'a report names its step and attempt' using errcode = 'RT422';
+		raise exception 'a report must name its step and attempt' using errcode = 'RT422';
 	elsif v_node_id is null then
 		raise exception 'there is no node "%"', v_node using errcode = 'RT422';
 	end if;

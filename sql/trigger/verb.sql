@@ -97,7 +97,8 @@ begin
 	elsif not internal.is_line(p_trigger.target)
 		or exists (select from unnest(p_trigger.arguments) x where not internal.is_line(x))
 		or cardinality(p_trigger.arguments) > 50 then
-		raise exception 'target or arguments are too long, or no lines of text' using errcode = 'RT422';
+		raise exception 'the target and each argument of a trigger must be one line of 1000 characters at most'
+			using errcode = 'RT422', hint = 'A trigger has 50 arguments at most.';
 	elsif p_trigger.arguments <> '{}' and p_trigger.action <> 'program' then
 		raise exception 'only a program has arguments' using errcode = 'RT422';
 	elsif p_trigger.action = 'program' and p_trigger.target !~ '^/' then

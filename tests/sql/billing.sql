@@ -70,7 +70,7 @@ select t.admin('setting', 'queue_visible', '{"value": "false"}') \g /dev/null
 select is(jsonb_array_length(t.invoice('bob', '{}') -> 'rows'), 0, 'others see nothing');
 select is(jsonb_array_length(t.invoice('alice', '{}') -> 'rows'), 2, 'a user his own');
 select throws_ok($$ select t.invoice('alice', '{"month": "2026-1"}') $$, 'RT422', '"2026-1" is no month');
-select throws_ok($$ select t.invoice('alice', '{"since": "today"}') $$, 'RT422', 'an invoice is of a month');
+select throws_ok($$ select t.invoice('alice', '{"since": "today"}') $$, 'RT422', 'an invoice needs a month');
 
 -- The cost of a job that is only tried.
 create function t.cost(p_steps jsonb, p_job jsonb) returns jsonb language sql as $$ select api.job_try(t.uid('alice'), 100, 'alice', t.plan(p_steps, '[]', p_job), '#!/bin/bash', '\x413d6200') -> 'cost' $$;

@@ -29,7 +29,7 @@ select is(t.refused('root', '{"nodes": "n1", "to": "n8"}') like 'RT404%', true, 
 select is(t.refused('root', '{"nodes": "n1", "parallel": "run"}'), 'RT422 "run" is no value for "parallel"', 'another word');
 select is(t.refused('root', '{"nodes": "n1", "no_checkpoint": "run"}'), 'RT422 "run" is no value for "no_checkpoint"', 'another word');
 select is(t.refused('root', '{"nodes": "n1", "by": "now-1hours"}') like 'RT422 "by" is over already%', true, 'a time that is over');
-select is(t.refused('root', '{"nodes": "n1", "to": "n1,n2"}'), 'RT422 node "n1" is to be left, and to be moved to', 'in a circle');
+select is(t.refused('root', '{"nodes": "n1", "to": "n1,n2"}'), 'RT422 node "n1" is a destination, so it cannot be evacuated or excluded', 'in a circle');
 select is(t.refused('root', '{"action": "burn", "nodes": "n1"}'), 'RT422 there is no action "burn"', 'another action');
 select is(t.refused('root', '{"action": "cancel", "evacuation": 7}'), 'RT404 there is no evacuation 7', 'one that there is not');
 select is((select count(*) from rota.evacuation) || ' ' || t.node(1), '0 up', 'nothing is done');

@@ -48,7 +48,7 @@ select is(t.refused('root', 'reboot'), 'RT422 name the nodes', 'of no nodes');
 select is(t.refused('root', 'reboot', 'n1', '{"reason": null}'), 'RT422 say why the nodes are rebooted', 'without a reason');
 select is(t.refused('root', 'reboot', 'n1', '{"reason": "a\nb"}'), 'RT422 say why the nodes are rebooted', 'or one of two lines');
 select is(t.refused('root', 'reboot', 'n1', '{"next": "gone"}'), 'RT422 there is no state "gone" after a reboot', 'another state');
-select is(t.refused('root', 'reboot', 'n1', '{"asap": "yes"}'), 'RT422 "asap" is true or false', 'another word');
+select is(t.refused('root', 'reboot', 'n1', '{"asap": "yes"}'), 'RT422 "asap" must be true or false', 'another word');
 select is(t.refused('root', 'cancel', 'n1', '{"asap": true}'), 'RT422 "cancel" takes only the nodes', 'what belongs to a reboot');
 select is(t.refused('root', 'reboot', 'n1,n9') like 'RT404%', true, 'a node that there is not');
 select is((select count(*) from rota.node_reboot), 0::bigint, 'and nothing is done');

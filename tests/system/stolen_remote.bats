@@ -172,7 +172,7 @@ second() {
 	# Where nodes are to submit nothing.
 	second "s/^node_submit *=.*/node_submit = off/"
 	sed -i "s,^url *=.*,url = https://localhost:$port," "$TLS/remote.conf"
-	refused "jobs are not submitted from nodes" remote "$EVE" rota submit --parsable "$ROTA_TEST_DIR/job.sh"
+	refused "jobs cannot be submitted and credentials" remote "$EVE" rota submit --parsable "$ROTA_TEST_DIR/job.sh"
 	# Nor changes of credentials: root of the node would grant itself those of whoever has a step there.
 	for change in "grant x --to $ADA" "grant x --revoke" "default none" "refresh x" "remove x"; do
 		refused "nor credentials changed" remote "$EVE" rota cred $change

@@ -162,6 +162,6 @@ sick2_is_over() {
 	rota report energy --since=today | grep '^n4 .* <0\.001 ' # and no 1.2e-08
 	run -0 rota report energy --since=2001-01-01 --until=2001-01-02
 	[[ ${lines[-1]} = "No node was powered off in this time." && $output != *"SAVED KWH"* ]]
-	refused 'energy is of nodes in one time, so it takes no "user"' rota report energy --user=root
+	refused 'the report on energy is about nodes over the whole time, so it takes no "user"' rota report energy --user=root
 	audit
 }
