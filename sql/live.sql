@@ -2,8 +2,8 @@
 -- history.
 --
 -- Invariants:
--- - Functions for what goes on all the time (sql/step, sql/node, sql/schedule, sql/hook) have the search path "live, rota". A
---   bound that is known at planning time lets PostgreSQL leave out whole ranges, which it would otherwise lock and open.
+-- - Functions on the hot path (sql/step, sql/node, sql/schedule, sql/hook) have the search path "live, rota". A bound that is
+--   known at planning time lets PostgreSQL leave out whole ranges, which it would otherwise lock and open.
 -- - Functions that read jobs that may have ended long ago have the search path "rota".
 create schema live;
 comment on schema live is 'Views of the tables of jobs without the ranges of job ids in which everything has ended.';

@@ -2,8 +2,8 @@
 --
 -- Invariants:
 -- - Analysts and administrators see all rows; others see those of their own jobs and of accounts that they coordinate.
--- - Each view with rows of jobs is made by internal.owner_view, so that all have the same condition on acct.me, which is read
---   once a statement. Views of other rows have a condition of their own.
+-- - internal.owner_view makes each view with rows of jobs, so that all have the same condition on acct.me, which is read once a
+--   statement. Views of other rows have a condition of their own.
 create view acct.me with (security_barrier) as
 select current_user::text as user_name,
 	pg_has_role('rota_analyst', 'member') or pg_has_role('rota_admin', 'member')

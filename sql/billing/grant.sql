@@ -1,10 +1,10 @@
 -- Grants: billing units that an account, with all below it, may use in a time (rota.account_grant).
 --
 -- Invariants:
--- - An account that has grants uses granted units only. Of its grants the latest that has begun is in force, before the first
---   one the first. A grant that is over, or has not begun, has 0 units.
--- - A grant in force is a limit (internal.limit_any): at_end "refuse" one of measure "billing", which steps do not exceed;
---   "low_priority" one of measure "grant", which blocks nothing and moves steps to the end of the queue when it is used up.
+-- - An account that has grants uses granted units only. Its grant in force is the latest one that has begun, or its first one if
+--   none has begun. A grant that is over, or has not begun, has 0 units.
+-- - A grant in force is a limit (internal.limit_any). at_end "refuse": a limit of measure "billing", which steps do not exceed;
+--   "low_priority": a limit of measure "grant", which blocks no step and moves steps to the end of the queue when it is used up.
 
 create view internal.grant_used as
 select g.grant_id, sum(acct.billing_units(w.weight, u.cpu_s, u.mem_mb_s, u.node_s, u.gres_s)) as used

@@ -1,7 +1,7 @@
 -- Billing units: usage weighted by the weights of its partition, and the usage of a period.
 --
 -- Invariants:
--- - Weights hold from the first day of a month, so the figures of whole months are enough to count their units.
+-- - Weights are valid from the first day of a month, so the figures of whole months are enough to compute their units.
 -- - Units are computed from the usage figures when they are read. A change of weights changes no row of usage.
 -- - A period (internal.limit_span) is read by whole months and, before and after these, by days.
 

@@ -3,10 +3,9 @@
 -- Called by: sql/checkpoint/verb.sql for users, sql/checkpoint/report.sql for programs, and whoever needs the nodes of a step.
 -- Invariants:
 -- - The caller has locked the job (internal.job_lock).
--- - A step has at most one checkpoint that is asked or taking. It ends: as complete, as failed at its deadline,
---   or with its attempt.
--- - What follows (then_do) follows only a complete checkpoint of the step's present attempt.
---   A failed one changes nothing of the step.
+-- - A step has at most one checkpoint that is asked or taking. This state ends with the complete checkpoint, with its failure at
+--   its deadline, or with the attempt.
+-- - then_do follows only a complete checkpoint of the step's present attempt. A failed checkpoint changes nothing of the step.
 
 create function internal.checkpoint_refusal(p_step rota.step) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$

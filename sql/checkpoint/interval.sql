@@ -2,7 +2,8 @@
 --
 -- Called by: sql/checkpoint/report.sql when an attempt begins and when a checkpoint is complete, and api.schedule_tick.
 -- Invariants:
--- - Only a step that asks for it has a row in rota.checkpoint_timer. The end of the attempt deletes it, and the tick a stale one.
+-- - Only a step with --checkpoint-interval=auto has a row in rota.checkpoint_timer. The end of the attempt deletes the row, and
+--   the tick deletes a stale one.
 
 create function internal.node_failures(out failures int, out node_s double precision)
 language plpgsql stable set search_path = rota, pg_temp as $$

@@ -2,8 +2,8 @@
 --
 -- Called by: api.schedule_pending, so that the step is not placed there, and internal.why_step.
 -- Invariants:
--- - What nodes have is what their agents found when they registered (rota.node.found, member restart). A node that says nothing
---   of it is left in: the attempt finds out there.
+-- - The facts of nodes are those that their agents found when they registered (rota.node.found, member restart). A node without
+--   such facts stays a candidate: the attempt finds out there.
 
 create function internal.need_lacking(p_needs jsonb, p_has jsonb) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$

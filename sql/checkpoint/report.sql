@@ -2,10 +2,10 @@
 -- checkpoints the attempt has taken.
 --
 -- Invariants:
--- - A report changes only rows of steps of its sender, and only for the present attempt of the step. One of an earlier attempt is
---   refused, so what a lost node still saves never counts.
+-- - A report changes only rows of steps of its sender, and only for the present attempt of the step. A report of an earlier
+--   attempt is refused, so checkpoints that a lost node still saves never count.
 -- - A checkpoint becomes complete in one transaction, with the digests of all of its files. Files alone are never a checkpoint.
--- - The rows are the owner's own word about the owner's files.
+-- - Users may report anything about their own files.
 
 create function internal.checkpoint_usable(p_job bigint, p_step int) returns setof rota.checkpoint
 language sql stable set search_path = rota, pg_temp as $$

@@ -5,8 +5,8 @@
 -- jobmgrd remembers an admission for a second.
 --
 -- Invariants:
--- - A node is known by the address of its process manager's connection to the database, not by what it says of itself. The
---   address is kept while the node exists (internal.daemon_tidy), so a process manager that is ended hides no node.
+-- - A node is identified by the address of its process manager's connection to the database, not by its own claims. The address
+--   is kept while the node exists (internal.daemon_tidy), so a process manager that is ended hides no node.
 
 create function internal.address_nodes(p_address text) returns int[]
 language plpgsql stable set search_path = rota, pg_temp as $$

@@ -1,7 +1,7 @@
 -- Removal of old data from the database: exports by month, and ranges of jobs that are detached, exported and dropped.
 --
 -- Invariants:
--- - A range goes as a whole, and only when nothing in it is live, nothing waits for it, and its usage is added up.
+-- - A range is removed as a whole, and only when no job in it is live, no job waits for one in it, and its usage is added up.
 
 create function internal.export_columns(p_table regclass) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$

@@ -4,8 +4,8 @@
 -- taken all others. A session may change its own timeouts, but neither what it is judged by (settings) nor what the server
 -- shows of it.
 -- Invariants:
--- - Sessions of superusers are never ended. A daemon's session is ended only if it is cut off within a call.
--- - The record is only added to: a judge that froze within its transaction holds up no other judge.
+-- - Sessions of superusers are never ended. A daemon's session is ended only if the daemon was interrupted within a call.
+-- - Rows are only added to the record: a judge that froze within its transaction blocks no other judge.
 create view internal.reader_session as
 select x.pid, x.usename, x.datname is not distinct from current_database() as is_here, x.backend_type, x.backend_start, x.state,
 	x.state_change, x.query_start, x.xact_start

@@ -4,8 +4,8 @@
 -- Invariants:
 -- - A grant is of one credential, not of a name: rota.credential.origin, which jobmgrd signs,
 --   is drawn anew with each first upload.
--- - Of one credential a user has one grant at most; a new one replaces it.
--- - Whoever changes grants of a credential locks the credential first.
+-- - A user has one grant of a credential at most; a new grant replaces it.
+-- - A transaction that changes grants of a credential locks the credential first.
 
 create function internal.credential_label(p_need rota.step_credential) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$

@@ -2,11 +2,13 @@
 --
 -- Called by: submissions, rota-credd (api.credential_judge).
 -- Invariants:
--- - A step whose credential is missing or dead is held, by the system, with a reason that begins with "credential". Nobody else
+-- - The system puts a step whose credential is missing or dead on hold, with a reason that begins with "credential". Nothing else
 --   lifts such a hold.
--- - rota.credential.judged says what the last look found; who changes a credential makes it null and raises `changes`. Indexes
---   find what has changed or died, so other credentials and their steps cost nothing. A submission holds its own steps.
--- - An attempt has a row 'credential' in rota.hook_pending until all of its boxes are sealed, so its orders wait for them.
+-- - rota.credential.judged is the result of the last judgement; a transaction that changes a credential makes it null and raises
+--   `changes`. Indexes find credentials that have changed or died, so other credentials and their steps cost nothing. A
+--   submission holds its own steps.
+-- - An attempt has a row 'credential' in rota.hook_pending until all of its boxes are sealed, so its launch requests wait for
+--   them.
 
 create function internal.credential_margin() returns interval
 language sql immutable set search_path = pg_catalog, pg_temp as $$

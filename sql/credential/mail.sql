@@ -2,9 +2,9 @@
 --
 -- Called by: api.credential_judge (makes mails); api.mail_take, api.mail_report (runnerd sends them).
 -- Invariants:
--- - A user gets one mail for each event of what the owner has uploaded, however often it is renewed,
---   and however many steps there are.
--- - A mail has nothing but what its recipient may read: the name of the credential, times, counts, and why a renewal failed.
+-- - A user gets one mail for each event of a version that the owner has uploaded, however often it is renewed, and however many
+--   steps need it.
+-- - A mail contains only what its recipient may read: the name of the credential, times, counts, and why a renewal failed.
 
 create function internal.credential_lives_until(p_credential rota.credential) returns timestamptz
 language sql immutable set search_path = pg_catalog, pg_temp as $$

@@ -2,11 +2,11 @@
 --
 -- Called by: rota-credd.
 -- Invariants:
--- - A credential is renewed in the last part of its life (internal.credential_early), so as seldom as it can be.
--- - One that is being renewed is not taken again before p_hold_s seconds are over,
---   by which time its renewer has given up or died.
--- - credential.renew_at says when one is looked at, so what is not due costs nothing. One that no step needs then is looked at
---   later and later; a submission has it looked at at once.
+-- - A credential is renewed in the last part of its life (internal.credential_early), so as seldom as possible.
+-- - A credential that is being renewed is not taken again before p_hold_s seconds are over, by which time its renewer has given
+--   up or died.
+-- - credential.renew_at is when a credential is next checked, so credentials that are not due cost nothing. If no step needs the
+--   credential then, it is checked at growing intervals; a submission has it checked at once.
 
 create function internal.credential_early(p_changed timestamptz, p_expires timestamptz) returns interval
 language sql immutable set search_path = pg_catalog, pg_temp as $$

@@ -2,8 +2,9 @@
 --
 -- Called by: rota-credd, as role rota_credd.
 -- Invariants:
--- - A new version is stored only over the one that its caller has seen, so of two that are made at once one is made again.
--- - What was removed is not stored again, and nothing of it is answered.
+-- - A new version is stored only over the version that its caller has seen, so of two that are made at the same time one is made
+--   again.
+-- - A removed credential is not stored again, and no function returns it.
 -- - A version is sealed under associated data with owner, name, kind and version,
 --   so a row that somebody copies to another cannot be opened.
 

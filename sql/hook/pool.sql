@@ -1,10 +1,9 @@
 -- Pools of burst_buffer.lua: their size, which job gets space next, and the answer of the Lua function pools.
 --
 -- Invariants:
--- - The used space of a pool is the sum of rota.staging.taken and stored nowhere else, so none is counted twice or forgotten.
--- - Only the runnerd that leads takes space and gives it back, in transactions that hold its leadership.
--- - Jobs take space of a pool in the order of priority. Of those that wait for it,
---   none is passed by a later one of the same pool.
+-- - The used space of a pool is the sum of rota.staging.taken and stored nowhere else, so no space is counted twice or lost.
+-- - Only the leading runnerd takes space and gives it back, in transactions that hold its leadership.
+-- - Jobs take space of a pool in the order of priority. A later job never passes one that waits for space of the same pool.
 
 create view internal.pool_space as
 select p.name, p.quantity, p.granularity, p.quantity * p.granularity as total, coalesce(u.used, 0) as used,

@@ -3,7 +3,7 @@
 -- Invariants:
 -- - One runnerd at a time leads (api.leader_claim with the name hook). It alone knows which hooks run, and nothing is written
 --   when one begins.
--- - A hook without an end here when a runnerd begins to lead is run, perhaps once more.
+-- - When a runnerd begins to lead, hooks whose end was not reported are run, perhaps once more.
 
 create function api.hook_take(p_term bigint, p_have bigint[], p_limit int, p_poll boolean)
 returns table (hook_id bigint, hook text, wanted boolean, job_id bigint, step_id int, attempt int, restarts int, label text,

@@ -3,7 +3,7 @@
 --
 -- Called by: the HTTP API of jobmgrd, before api.job_submit.
 -- Invariants:
--- - A number is used once: rota.job has one row of it, and a number below live_from is refused.
+-- - A number is used once: rota.job has one row with it, and a number below live_from is refused.
 -- - A number that is reserved and not used stays unused.
 create function api.job_number(p_count int) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$

@@ -2,9 +2,9 @@
 --
 -- Called by: api.node_substep_report, for what step managers give back.
 -- Invariants:
--- - A node is given back once, so a call that comes again changes nothing.
+-- - A node is given back once, so a repeated call changes nothing.
 -- - The first node of an attempt stays: its script and its step manager run there.
--- - What a node reports of an attempt after it was given back does not decide how the attempt ends (internal.report_facts,
+-- - Reports of a node about an attempt after it gave the node back do not decide how the attempt ends (internal.report_facts,
 --   internal.attempt_lost).
 
 create function internal.shrink_growths(p_node int, p_calls jsonb) returns bigint[]

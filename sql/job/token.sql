@@ -3,8 +3,8 @@
 --
 -- Called by: jobmgrd (jobmgr/gate/gate_token.c).
 -- Invariants:
--- - Nobody but the owner gets an answer: a program of the owner listens there, which others have no reason to trust.
--- - A step manager listens only after somebody has asked.
+-- - Only the owner gets an answer: a program of the owner listens at that address, which others have no reason to trust.
+-- - A step manager listens only after the owner has asked for a token.
 
 create function internal.listen_order(p_job bigint, p_step int, p_attempt int, p_node int) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$

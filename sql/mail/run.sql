@@ -1,7 +1,7 @@
 -- Mails for runnerd: fetch mails that are due, report the result of the mail program.
 --
 -- Invariants:
--- - A mail is sent at least once: a fetched one is due again later, in case its runnerd dies.
+-- - A mail is sent at least once: a fetched mail is due again later, in case its runnerd dies.
 -- - Several runnerds fetch different mails.
 
 create function internal.mail_text(p_job bigint, p_step int, p_attempt int, p_event text) returns table (subject text, body text)

@@ -4,8 +4,9 @@
 -- the end of tasks, and calls of step managers.
 --
 -- Invariants:
--- - An order carries the present state, so one that comes twice or late does no harm: the keeper drops a state that it has.
--- - A node that an attempt has lost stays lost for it, and of one that it gave back it only gets that the node has left.
+-- - An order carries the present state, so a repeated or late order does no harm: the keeper ignores a state that it has already.
+-- - A node that an attempt has lost stays lost for the attempt. About a node that it gave back, the attempt gets only the report
+--   that the node has left.
 
 create function internal.node_outlook(p_node int, p_ends_at timestamptz) returns table (state text, reason text)
 language plpgsql stable set search_path = rota, pg_temp as $$

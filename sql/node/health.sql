@@ -5,9 +5,9 @@
 --
 -- Invariants:
 -- - Exit code 0 is healthy, 1 is unhealthy. Any other end is an error of the check, and no node is drained for it.
--- - Checks drain a share of the nodes at most, which runnerd's leader counts alone.
---   They resume only what they have drained themselves.
--- - A check that was not reported is run again by the next runnerd.
+-- - Checks drain a share of the nodes at most; only the leading runnerd counts them. A check resumes only nodes that it has
+--   drained itself.
+-- - A check whose end was not reported is run again by the next runnerd.
 
 create function internal.check_plan() returns void
 language plpgsql set search_path = rota, pg_temp as $$

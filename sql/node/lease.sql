@@ -3,8 +3,8 @@
 -- Called by: procmgrd, which renews them; nodemgrd, which judges them.
 --
 -- Invariants:
--- - A node counts its lease from before it asked for it, so the lease ends on the node first.
--- - When the margin after that is over, the node has ended the tasks of attempts with ends_on_node_loss.
+-- - A node counts its lease from before its request for it, so the lease ends on the node first.
+-- - When the margin after the end of the lease is over, the node has ended the tasks of attempts with ends_on_node_loss.
 
 create function api.node_renew(p_nodes int[]) returns table (node_id int, server_us bigint)
 language sql security definer set search_path = live, rota, pg_temp as $$

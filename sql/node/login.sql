@@ -4,8 +4,8 @@
 -- Called by: every function for process managers; "rota admin node create", "enroll", "revoke" and "delete".
 --
 -- Invariants:
--- - For which nodes a session speaks follows from session_user, never from an argument alone.
--- - A node moves to another login when it first registers, or renews its lease, with it. Until then the login of before serves it
+-- - session_user determines for which nodes a session speaks, never an argument alone.
+-- - A node moves to another login when it first registers, or renews its lease, with it. Until then the earlier login is valid
 --   too, so that an enrolment interrupts nothing.
 
 create function internal.session_login() returns text

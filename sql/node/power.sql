@@ -6,7 +6,7 @@
 -- Invariants:
 -- - The power of a node changes under the lock of its row. The commit of a start holds it too (internal.node_lock), so a node
 --   that is not on has no open allocation.
--- - A node is off when hooks.power_off has succeeded and the lease has run out, so the node does not run any more.
+-- - A node is off when hooks.power_off has succeeded and its lease has run out, so the node no longer runs.
 -- - A node has one open run of a program at most (power_run.sql).
 
 create function internal.node_shown(p_state text, p_power text) returns text

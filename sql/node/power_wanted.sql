@@ -3,7 +3,8 @@
 -- Called by: sql/node/power.sql.
 -- Invariants:
 -- - The plan is read once, and steps with a begin time by their index, however many nodes there are.
--- - For a step with a begin time, idle nodes are counted off: those that are on first. Steps do not share them.
+-- - For each step with a begin time, as many idle nodes as it needs are chosen, those that are on first. Two steps do not share a
+--   node.
 -- - Only the scheduler knows which features nodes have, so a step with a constraint has only the nodes that it names.
 
 create function internal.power_begins(p_within interval) returns table (node_id int, at timestamptz)

@@ -5,9 +5,9 @@
 -- Called by: operators (api.reboot), nodemgrd (api.reboot_judge), and the ends of the programs (internal.power_ended).
 --
 -- Invariants:
--- - A change moves under the lock of its node. The commit of a start holds it too (internal.node_lock), and the program becomes
---   due for a drained node that nothing holds, so nothing runs there when the node goes down.
--- - The program is a run like those that power nodes (rota.power_run). A node has one open run at most, whatever it does.
+-- - A change moves under the lock of its node. The commit of a start takes that lock too (internal.node_lock), and the program
+--   becomes due only for a drained node without allocations, so no step runs there when the node goes down.
+-- - The program is a run like those that power nodes (rota.power_run). A node has one open run at most, of any kind.
 -- - A node that is drained for another reason than its reboot stays drained, unless the reboot is to resume it.
 
 create function internal.reboot_reason(p_reboot rota.node_reboot) returns text

@@ -1,10 +1,10 @@
 -- Reports of nodes: records of their journals, in order.
 --
 -- Invariants:
--- - A record counts for the attempt and node that it names. What was reported before changes nothing, so a process manager that
---   lost its connection repeats everything.
+-- - A record counts for the attempt and node that it names. A repeated record changes nothing, so a process manager that lost its
+--   connection repeats all records.
 -- - All records of one attempt on one node become one row (internal.attempt_report), and each table is written once for all rows.
---   Of an attempt that lies in one report as a whole, prolog and run are not written as states.
+--   If one report has all records of an attempt, the states prolog and running are not written.
 
 -- Times of an attempt on a node are differences on the node's clock, which is never set. Its first report fixes boot_at, the
 -- time of the database at which that clock was 0, and all later times of the attempt are computed with the same boot_at. A

@@ -5,10 +5,10 @@
 -- (internal.reboot_end).
 --
 -- Invariants:
--- - What becomes of a single node is a row of rota.node_reboot, like a reboot that an operator asks for.
---   What runs there ends first.
--- - A node that waits for its turn is not touched. The default image of a node changes with the end of its own change.
--- - All that is known of a rolling change is in its rows, so nothing is lost when a daemon dies.
+-- - The change of a single node is a row of rota.node_reboot, like a reboot that an operator asks for. Steps on the node end
+--   first.
+-- - A node whose change has not begun is left alone. The default image of a node changes with the end of its own change.
+-- - The whole state of a rolling change is in its rows, so nothing is lost when a daemon dies.
 
 create function internal.rolling_is_open() returns boolean
 language sql stable set search_path = rota, pg_temp as $$

@@ -4,11 +4,11 @@
 -- Called by: the leader (api.schedule_setup) and nodemgrd (api.reboot_judge).
 --
 -- Invariants:
--- - A node that is to have another setup is idle and up, and is drained under its lock.
---   So what runs on a node has the setup it started with.
--- - Only a node that has a default image, and reports which image it has, is booted with another one.
--- - A preparation that is not verified is right for no step. It is taken back before the node is prepared again,
---   or serves without one.
+-- - A node that is to have another setup is idle and up, and is drained under its lock. So a step runs with the setup with which
+--   it started.
+-- - Only a node that has a default image, and reports its image, is booted with another one.
+-- - A preparation that is not verified suits no step. It is taken back before the node is prepared again, or runs steps without a
+--   preparation.
 -- - Arguments that have never worked count against the steps that ask for them, never against nodes or the preparation.
 
 create function internal.prep_name(p_prep text) returns text

@@ -2,7 +2,7 @@
 --
 -- Invariants:
 -- - rota.node_used, the used column of rota.license and the owners of rota.node_gres change in the transaction of the allocation,
---   so their constraints forbid to hold more than there is.
+--   so that their constraints forbid to allocate more than exists.
 
 create function internal.node_lock(p_nodes int[]) returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$

@@ -1,9 +1,9 @@
 -- Writes of the scheduling leader in a cycle: starts, refusals of steps, and the plan.
 --
 -- Invariants:
--- - The leader waits for locks of others for a short time only. A cycle that gives up is repeated; in between the leader renews
+-- - The leader waits only briefly for locks of other sessions. A cycle that gives up is repeated; in between the leader renews
 --   its lease and has the sessions that hold locks judged (api.session_judge).
--- - A job that a user's request has locked is skipped, and comes again in a cycle that does not wait for a notification.
+-- - A job that a user's request has locked is skipped, and is read again in a cycle that does not wait for a notification.
 create function internal.schedule_begin(p_decided internal.start_decision[], p_at timestamptz) returns setof internal.move_made
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare

@@ -1,13 +1,13 @@
 -- Leadership: one jobmgrd at a time schedules.
 --
 -- Invariants:
--- - Two of them cannot both commit. internal.leader_check locks the leader's row in the transaction of each decision, and a claim
---   changes that row. So a claim finds the row locked and claims nothing, or finds it free, and later checks of the old term find
---   no row.
--- - Another one may lead when the session that leads is gone, or has waited for its client for longer than the lease. The server
---   keeps the time since which a session waits, so nothing is written or replicated to stay leader. A session at work is not
+-- - Two jobmgrds cannot both commit. internal.leader_check locks the leader's row in the transaction of each decision, and a
+--   claim changes that row. So a claim finds the row locked and claims nothing, or finds it free, and later checks of the old
+--   term find no row.
+-- - Another jobmgrd may lead when the leader's session is gone, or has waited for its client for longer than the lease. The
+--   server records since when a session has waited, so nothing is written or replicated to stay leader. A session at work is not
 --   silent: then the database is slow, and another leader would not be faster.
--- - The leader calls api.leader_claim three times within its lease, the others every quarter of a second.
+-- - The leader calls api.leader_claim three times within its lease, the other jobmgrds every quarter of a second.
 create function internal.leader_silence(p_leader rota.leader) returns interval
 language sql stable set search_path = live, rota, pg_temp as $$
 	-- A client that hangs has sent nothing (the session waits to read), or reads nothing (the session waits to write).

@@ -6,7 +6,7 @@
 -- - Use is summed up from live rows when it is needed, once for each reading of the queue and once for each decision. There is no
 --   counter that could be wrong.
 -- - api.schedule_commit checks limits under the lock of the leader's row, which each transaction that starts steps holds to its
---   end. What ends meanwhile only lowers the use.
+--   end. Steps that end meanwhile only lower the use.
 -- - A suspended step counts as before, so its resumption exceeds no limit.
 
 create function internal.association_of(p_account text, p_user text, p_qos text, p_gres jsonb) returns int

@@ -1,8 +1,8 @@
 -- Queue lines that have reached a limit, now and in the past.
 --
 -- Invariants:
--- - Only the leader writes rota.line_limited (api.schedule_tick). A line has at most one row without an end.
--- - A clock of the database that was set back makes no row invalid.
+-- - Only the leader writes rota.line_limited (api.schedule_tick). A queue line has at most one row without an end.
+-- - Rows stay valid if the clock of the database is set back.
 
 create function internal.full_lines() returns table (association_id int, partition text, bound internal.line_limit)
 language plpgsql stable set search_path = rota, pg_temp as $$

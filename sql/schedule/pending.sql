@@ -1,12 +1,12 @@
 -- The queue as the leader reads it: which steps may start, in order.
 --
 -- Invariants:
--- - Limits are applied here: a step that waits for one is not offered, and an array comes with the number of elements that may
---   start.
--- - api.schedule_queue answers with the version of each row. What a step requests (pending_step.sql) changes with the version or
---   the stamp, so the leader caches it. The progress of an array comes with the queue.
--- - Of a long queue, only the head of each partition is read. All of a job has one rank, so a head that ends with a job does not
---   cut an array.
+-- - Limits are applied here: a step that waits for a limit is not offered, and an array is offered with the number of elements
+--   that may start.
+-- - api.schedule_queue returns the version of each row. The request of a step (pending_step.sql) changes only with the version or
+--   the stamp, so the leader caches it. The progress of an array is part of the queue.
+-- - Of a long queue, only the head of each partition is read. All steps of a job have one rank, so a head that ends with a job
+--   does not cut an array.
 -- - With limits or fair share, the head is merged from the heads of queue lines. A line is the pending steps of one association
 --   in one partition, whose order is fixed. A line that has reached a limit is not read. A change of shares rewrites no row.
 create view internal.waiting as

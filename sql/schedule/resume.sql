@@ -3,9 +3,9 @@
 -- Called by: the leader, by api.schedule_tick and api.schedule_resume (jobmgr/schedule/schedule_resume.c chooses);
 -- sql/schedule/preempt.sql.
 -- Invariants:
--- - A pause begins in the transaction that makes the claim of the step for which it is made.
--- - A step goes on when that step neither holds CPUs nor waits for what is kept for it, and all its CPUs and licences are free.
--- - A pause that is over is dropped with the next tick. Nothing but the resumption depends on it.
+-- - A pause begins in the transaction that makes the claim of the step for which the victim is suspended.
+-- - A victim resumes when that step neither holds CPUs nor has a claim, and all CPUs and licences of the victim are free.
+-- - A pause that is over is deleted at the next tick. Nothing but the resumption depends on the pause.
 
 create function internal.pause_begin(p_taken internal.preempt_taken[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$

@@ -1,9 +1,9 @@
 -- Pre-dispatched elements that nodes are to give back. Elements that are to end already have orders for that.
 --
 -- Invariants:
--- - An order "withdraw" ends nothing: its node refuses the elements that it has not started (cause withdrawn), and they are
---   queued again when it has reported that. It gets one such order of them at a time. So an element never runs on two nodes,
---   whatever its node has started meanwhile.
+-- - An order "withdraw" ends nothing: its node refuses the elements that it has not started (cause withdrawn), and these are
+--   queued again when the node has reported that. A node gets one such order for them at a time. So an element never runs on two
+--   nodes, whatever its node has started meanwhile.
 create function api.schedule_withdraw(p_term bigint, p_jobs bigint[], p_requests int[], p_nodes int[]) returns int
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 declare

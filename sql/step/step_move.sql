@@ -2,8 +2,8 @@
 -- steps: internal.step_move writes the states, then applies the events of other steps that follow, until no more follow.
 --
 -- Invariants:
--- - The loop ends: each round either finds no moves, or takes steps to final states, of which there is a finite number and which
---   nothing here leaves.
+-- - The loop ends: each round either finds no moves, or takes steps to final states. The number of steps is finite, and no move
+--   leaves a final state.
 create function internal.step_move(p_actor text, p_moves internal.move[]) returns setof internal.move_made
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare

@@ -1,7 +1,7 @@
 -- Changes the state of steps that have a row. (internal.array_expand inserts rows of array elements that start.)
 --
 -- Invariants:
--- - A move that the state of its step does not allow changes nothing. The answer has the moves that were made.
+-- - A move that the state of its step does not allow changes nothing. The function returns the moves that were made.
 -- - The caller has locked the jobs (internal.job_lock).
 create function internal.step_write(p_actor text, p_moves internal.move[]) returns setof internal.move_made
 language plpgsql set search_path = live, rota, pg_temp as $$

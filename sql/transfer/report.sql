@@ -1,8 +1,9 @@
 -- Transfers of data as jobs ask for them, and the reports of rota-mover.
 --
 -- Invariants:
--- - A report changes only rows of jobs of its sender, and never those of an earlier attempt over a later one.
--- - The rows are the owner's own word. Nothing of the cluster depends on them but what the owner sees, and what his jobs reuse.
+-- - A report changes only rows of jobs of its sender, and a report of an earlier attempt never changes the row of a later one.
+-- - Users may report anything about their own transfers. Only what the owner sees, and what the owner's jobs reuse, depends on
+--   these rows.
 
 create function internal.transfer_submit(p_job bigint, p_uid int, p_user text, p_head jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$

@@ -1,8 +1,8 @@
 -- Deliveries of triggers for runnerd: fetch deliveries that are due, report their results.
 --
 -- Invariants:
--- - A delivery is made at least once: a fetched one is due again later, in case its runnerd dies.
--- - Of one trigger, only the oldest delivery that is not over is fetched. Several runnerds fetch different ones.
+-- - A delivery is made at least once: a fetched delivery is due again later, in case its runnerd dies.
+-- - Of one trigger, only the oldest delivery that is not over is fetched. Several runnerds fetch different deliveries.
 
 create function internal.url_host(p_url text) returns text
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$

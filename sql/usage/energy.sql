@@ -2,9 +2,9 @@
 --
 -- Invariants:
 -- - Energy is spread evenly over the time for which an allocation was held.
--- - Intensities hold by the hour of the day (UTC), from the first day of a month. So the usage figures of whole months, which
---   have energy by the hour of the day, are enough to tell their carbon: nothing derived is stored, and a change of intensities
---   changes no row of usage.
+-- - Intensities are valid by the hour of the day (UTC), from the first day of a month. So the usage figures of whole months,
+--   which have energy by the hour of the day, are enough to compute their carbon: nothing derived is stored, and a change of
+--   intensities changes no row of usage.
 
 create function acct.energy_j(p_energy_hours jsonb) returns numeric
 language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$

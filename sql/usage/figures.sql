@@ -1,8 +1,9 @@
 -- Resource use of attempts and steps. All views and reports take their figures from here, so that they agree.
 --
 -- Invariants:
--- - A figure of a step is that of its attempts together: sums, and of peaks the highest. An attempt's figure is its own.
--- - CPU time is that of all processes. A node reports it when an attempt has ended on it.
+-- - A figure of a step is over all its attempts: amounts are summed, and of peaks the highest counts. An attempt's figure is its
+--   own.
+-- - CPU time is the CPU time of all processes. A node reports it when an attempt has ended on the node.
 -- - An unknown figure adds nothing to a sum. A sum of unknown figures only is null.
 -- - CPUs, memory and nodes of a step are those of its latest attempt.
 

@@ -1,9 +1,9 @@
 -- Adds usage up to the usage figures by hour, day and month.
 --
 -- Invariants:
--- - Rows that rota.usage_pending names are added to the figures of their hour, day and month and deleted there, in one
---   transaction. So they count exactly once, also when nodemgrd dies or two of them call.
--- - A rebuild puts everything into rota.usage_pending again.
+-- - Rows that rota.usage_pending names are added to the figures of their hour, day and month, and deleted from it, in one
+--   transaction. So they count exactly once, also if nodemgrd dies or two nodemgrds call.
+-- - A rebuild enters all ended allocations and steps in rota.usage_pending again.
 -- - format() builds the statements from the columns of the tables, as six tables have the same measures.
 
 create function internal.usage_columns(p_table text, out keys text[], out measures text[])

@@ -1,12 +1,12 @@
 -- Fair share: the recent use of each account and user, compared with their shares.
 --
 -- Invariants:
--- - Factor = 2^(-effective use / share): a half for one who has used exactly his share, one for no use. Effective use includes
---   part of what siblings used, all the way up the tree.
+-- - Factor = 2^(-effective use / share): one half for a user who has used exactly his share, 1 for no use. Effective use includes
+--   part of the use of siblings, all the way up the tree.
 -- - The factor becomes a time (between 0 and fair_share_weight_s) that is added to the rank of whole queue lines
---   (sql/schedule/pending.sql). What is submitted later has a lower rank, so no step is passed by more than what arrives within
---   that time: none starves.
--- - The leader's tick computes it from time to time, into rota.association_share.
+--   (sql/schedule/pending.sql). Steps that are submitted later have a lower rank, so a step is passed only by steps that are
+--   submitted within that time: none starves.
+-- - The leader's tick computes the factors from time to time, and stores them in rota.association_share.
 
 create view internal.share_use as
 select x.account, x.user_name,
