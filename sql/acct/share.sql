@@ -8,8 +8,8 @@ comment on column acct.account.account is 'Name of the account.';
 comment on column acct.account.parent is 'The account above this one in the tree; null: top.';
 comment on column acct.account.description is 'Description for people.';
 comment on column acct.account.shares is
-	'Number of fair-share shares of the account. Its part of what the account above may use is this number divided by the sum of '
-	'the numbers of all accounts and users directly below that account.';
+	'Number of fair-share shares of the account. The account''s part of what the account above may use is this number divided '
+	'by the sum of the numbers of all accounts and users directly below that account.';
 
 create view acct.association with (security_barrier) as
 select a.account, a.user_name, a.shares

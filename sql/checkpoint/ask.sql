@@ -90,7 +90,7 @@ begin
 	end if;
 	v_generation := internal.checkpoint_add(v_step, 'asked', p_reason, p_by, p_why, p_then);
 	perform internal.attempt_order('checkpoint', p_job, p_step, jsonb_build_object('generation', v_generation));
-	notify rota_schedule; -- the leader learns the deadline
+	notify rota_schedule; -- the leader reads the deadline
 	notify rota_event;
 	return v_generation;
 end $$;

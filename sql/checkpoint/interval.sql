@@ -61,7 +61,7 @@ begin
 	set attempt = excluded.attempt, interval_s = excluded.interval_s, cost_s = excluded.cost_s, costs = excluded.costs,
 		mtbf_s = excluded.mtbf_s, failures = excluded.failures, nodes = excluded.nodes, next_at = excluded.next_at;
 	if found then
-		notify rota_schedule; -- the leader learns the time
+		notify rota_schedule; -- the leader reads the time
 	end if;
 end $$;
 comment on function internal.checkpoint_timer_set(rota.step) is

@@ -342,4 +342,4 @@ begin
 end $$;
 comment on function internal.db_accept(bigint, boolean) is
 	'Daemons that refuse this server, and the actions that are due before it is used; p_acts: accept it. If nobody refuses '
-	'it: what it lacked when it was accepted. RT409: a standby, or nothing to accept. RT422: p_skip is too high.';
+	'it: what this database lacked when it was accepted. RT409: a standby, or nothing to accept. RT422: p_skip is too high.';

@@ -31,7 +31,7 @@ create function internal.numbers_raise(p_jobs bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	perform setval('job_job_id_seq', internal.number_last('job_job_id_seq') + p_jobs);
-	-- Ids that people rarely see. Sequences of type int number what administrators make.
+	-- Ids of type bigint are rarely seen by people. Sequences of type int number objects that administrators create.
 	perform setval(s.seqrelid, internal.number_last(c.relname) + 1000000)
 	from pg_sequence s
 	join pg_class c on c.oid = s.seqrelid and c.relnamespace = 'rota'::regnamespace

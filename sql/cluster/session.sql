@@ -1,8 +1,8 @@
 -- Limits of database sessions that no session can lift.
 --
 -- Called by: each jobmgrd, about every second, and nodemgrd. They keep their connections, so they act even where readers have
--- taken all others. A session may change its own timeouts, but neither what it is judged by (settings) nor what the server
--- shows of it.
+-- taken all others. A session may change its own timeouts, but neither the settings by which it is judged nor
+-- what the server shows of it.
 -- Invariants:
 -- - Sessions of superusers are never ended. A daemon's session is ended only if the daemon was interrupted within a call.
 -- - Rows are only added to the record: a judge that froze within its transaction blocks no other judge.

@@ -39,8 +39,7 @@ begin
 	loop
 		perform internal.node_state_set(v_drain.node_id, 'drain', 'procmgrd', v_drain.reason);
 	end loop;
-	-- A launch request is refused because the node lacks something. Only what an attempt leaves behind at its end counts
-	-- here.
+	-- A drain with a refused launch request is no fault of the job: only drains at the end of an attempt count.
 	with counted as (
 		update job j
 		set drain_count = j.drain_count + x.n

@@ -1,5 +1,5 @@
--- Suspend and resume. A suspended step gives back its CPUs, unless they are kept, and its devices and licences, where it gives
--- them up. It never gives back its memory, as stopped processes keep theirs.
+-- Suspend and resume. A suspended step gives back its CPUs, unless the user keeps them, and those devices and licences that the
+-- step is to give up. It never gives back its memory, as stopped processes keep theirs.
 create function internal.step_suspended(p_job bigint, p_step int, p_attempt int, p_at timestamptz) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
