@@ -36,7 +36,7 @@ struct cgroups {
 	char *path;		 /* path of the node's cgroup below each mount: rota/<instance>-<hash>/<node> */
 	char *dir[CONTROLLERS];	 /* mount and path of each controller; NULL if the machine does not have it */
 	bool is_v2[CONTROLLERS]; /* the controller is mounted as version 2 */
-	const char *v2_dir;	 /* The node's cgroup in version 2, whose files freeze and kill; NULL if there is none. */
+	const char *v2_dir; /* the node's cgroup in version 2, which has cgroup.freeze and cgroup.kill; NULL if there is none */
 	struct cgroups_options options;
 	/* Time until which cgroups_pick_cores does not search for `no_cores_count` cores or more, because the last search found
 	 * fewer. */
@@ -62,7 +62,8 @@ static bool is_handed_down(const char *mount, const char *controller)
 	return false;
 }
 
-/* Is the controller wanted? A machine may have controllers that a container cannot use. */
+/* Returns true if the options need this controller. A controller that they do not need is left alone: a container may have it
+ * mounted but not be able to use it. */
 static bool is_wanted(const struct cgroups *f, enum controller p)
 {
 	return p == PIDS ? f->options.processes > 0 : p == DEVICES ? f->options.devices : true;

@@ -60,7 +60,7 @@ bool cgroups_release(const struct cgroups *f, const char *key, bool pinned);
  * is still charged to it. Returns false if more than 2 MiB are charged, or if renaming fails: neither cgroup exists then. */
 bool cgroups_reuse(const struct cgroups *f, const char *from, const char *key);
 
-/* Let the processes of the attempt use only the devices of the list. */
+/* Let the processes of the attempt use only the `count` devices of `list`. */
 bool cgroups_restrict_devices(const struct cgroups *f, const char *key, const struct device *list, int count, struct err *e);
 
 /* Move the calling process into the cgroup of an attempt, as root, before the process becomes the user. `pinned` is true if the
@@ -75,7 +75,7 @@ void cgroups_signal(const struct cgroups *f, const char *key, int signal, pid_t 
 /* Signal only those processes of the cgroup that handle the signal. Returns their number. */
 int cgroups_signal_handlers(const struct cgroups *f, const char *key, int signal, pid_t but);
 
-/* Does the function `is` hold for a thread in the cgroup? */
+/* Returns true if is_it() returns true for some thread in the cgroup. */
 bool cgroups_have_thread(const struct cgroups *f, const char *key, bool (*is_it)(pid_t thread));
 
 bool cgroups_are_empty(const struct cgroups *f, const char *key);

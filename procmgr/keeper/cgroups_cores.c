@@ -40,7 +40,7 @@ static void add_file(const char *group, cpu_set_t *cores)
 	free(path);
 }
 
-/* Add the cores of the cgroups `depth` levels below `path`. */
+/* Add to `cores` the cores to which the cgroups `depth` levels below the cgroup `path` are pinned. */
 static void add_pinned(const char *path, int depth, cpu_set_t *cores)
 {
 	if (depth == 0) {

@@ -10,8 +10,8 @@ void cgroups_cores_add(const char *list, cpu_set_t *cores);
 /* Returns the number of cores that this process may use. */
 int cgroups_cores_count(void);
 
-/* Pick `count` cores, as "0,3", that this process may use and to which no cgroup below `top` (instance/node/attempt) is pinned.
- * Returns NULL if fewer cores are free. The list is malloc'ed. */
+/* Pick `count` cores, as "0,3", that this process may use and to which no cgroup TOP/instance/node/attempt is pinned, where TOP
+ * is `top`. Returns NULL if fewer cores are free. The list is malloc'ed. */
 char *cgroups_cores_pick(const char *top, int count);
 
 #endif

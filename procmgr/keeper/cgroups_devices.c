@@ -1,8 +1,9 @@
 /* cgroups_devices.c - lets the processes of a cgroup use some devices only (cgroups_devices.h).
  *
  * Called by: cgroups.c.
- * Invariants: devices that are not in the list cannot be read, written or made. In version 2, programs of the parent cgroups still
- * count, and the kernel frees the program with the cgroup. */
+ * Invariants:
+ * - Devices that are not in the list cannot be read, written or made.
+ * - In version 2, the BPF programs of parent cgroups still restrict devices too. The kernel frees the program with the cgroup. */
 #include "procmgr/keeper/cgroups_devices.h"
 
 #include <fcntl.h>
@@ -32,7 +33,7 @@ static bool restrict_v1(const char *dir, const char *key, const struct device *l
 
 enum { HEAD_SIZE = 4, RULE_SIZE = 5, TAIL_SIZE = 2 };
 
-/* An instruction that skips the rest of a rule if a register differs from a number. */
+/* Returns the BPF instruction that skips the next `rest` instructions of a rule if the register `reg` is not `number`. */
 static struct bpf_insn skip_unless(int reg, int number, int rest)
 {
 	return (struct bpf_insn){
@@ -50,7 +51,8 @@ static struct bpf_insn load_word(int reg, size_t offset)
 		.code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = (uint8_t)reg & 15, .src_reg = BPF_REG_1, .off = (int16_t)offset};
 }
 
-/* Write the program: it returns 1 for a device of the list, and 0 for all others. Returns the number of instructions. */
+/* Write to `code` a BPF program that returns 1 for a device of the list, and 0 for all others. Returns the number of
+ * instructions. */
 static int write_program(struct bpf_insn *code, const struct device *list, int count)
 {
 	const struct bpf_insn leave = {.code = BPF_JMP | BPF_EXIT}, nothing = {.code = BPF_JMP | BPF_JA};
@@ -76,7 +78,7 @@ static int call_bpf(int command, union bpf_attr *attributes)
 	return (int)syscall(SYS_bpf, command, attributes, sizeof *attributes);
 }
 
-/* Load the program into the kernel. Returns its descriptor, or -1 with errno set. */
+/* Load the BPF program for the devices of the list into the kernel. Returns its descriptor, or -1 with errno set. */
 static int load_program(const struct device *list, int count)
 {
 	size_t most = HEAD_SIZE + RULE_SIZE * (size_t)count + TAIL_SIZE;

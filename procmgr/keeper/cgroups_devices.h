@@ -6,8 +6,8 @@
 
 #include "procmgr/keeper/devices.h"
 
-/* Restrict the new cgroup `key` in the folder `dir` to the devices of the list: with the files of version 1, or with a program of the
- * kernel in version 2. Returns false with errno set if that fails. */
+/* Restrict the new cgroup `key` in the folder `dir` to the devices of the list: with files in version 1, with a BPF program in
+ * version 2. Returns false with errno set if that fails. */
 bool cgroups_devices_restrict(const char *dir, const char *key, bool is_v2, const struct device *list, int count);
 
 #endif

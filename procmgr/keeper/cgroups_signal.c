@@ -49,8 +49,8 @@ static bool has_pid(const struct pids *pids, int pid)
 	return false;
 }
 
-/* Signal at most OPEN_MOST processes, so that few descriptors are open at a time. Returns how many. A process of another PID namespace is listed as
- * 0, which cannot be opened. */
+/* Signal the processes of `list`, of which there are at most OPEN_MOST, so that few descriptors are open at a time. Returns how
+ * many processes were signalled. The kernel lists a process of another PID namespace as 0, which cannot be opened. */
 static int signal_some(const char *dir, const char *key, const int *list, int count, int signal, bool handlers)
 {
 	int fds[OPEN_MOST], signalled = 0;

@@ -96,7 +96,7 @@ static int open_own(int folder, const char *file)
 	return (int)syscall(SYS_openat2, folder, file, &how, sizeof how);
 }
 
-/* Overwrite a plain file below `folder`, as far as a secret reaches. */
+/* Overwrite a plain file below `folder` with zeros: at most as many bytes as the largest secret has. */
 static void wipe_file(int folder, const char *file)
 {
 	static const char zeros[4096];
@@ -183,7 +183,8 @@ void credential_folder_destroy(struct credential_folder *f)
 	*f = (struct credential_folder){NULL, -1};
 }
 
-/* Returns the attempt of a folder in /dev/shm, if its name has the hash of the node's folder. */
+/* Read the attempt `key` from the name of a folder in /dev/shm. Returns false unless the name has the hash of this node's
+ * folder. */
 static bool shared_parse(const char *entry, const char *hash, struct record_key *key)
 {
 	char text[RECORD_KEY_SIZE];

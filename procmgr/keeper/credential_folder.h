@@ -14,19 +14,19 @@
 #include "procmgr/record/record.h"
 
 struct credential_folder {
-	char *path; /* absolute; NULL: there is none */
-	int fd;
+	char *path; /* absolute path of the folder; NULL: the attempt has no folder */
+	int fd;	    /* descriptor of the folder; -1: it is not open */
 };
 
 /* Make the folder of an attempt for `files` credentials: as root a tmpfs of its own, else a folder in /dev/shm. */
 bool credential_folder_make(struct credential_folder *f, const char *dir, const char *name, const char *tag,
 			    const struct task_owner *owner, int files, struct err *e);
-/* Put a file of the owner into the folder, in the place of one with the same name. */
+/* Write a file that belongs to `owner` into the folder. It replaces a file of the same name. */
 bool credential_folder_write(const struct credential_folder *f, const struct task_owner *owner, const char *file,
 			     const void *bytes, size_t size, struct err *e);
-/* Overwrite and remove a file. */
+/* Overwrite a file of the folder with zeros, and remove it. */
 void credential_folder_remove(const struct credential_folder *f, const char *file);
-/* Overwrite all files, and remove the folder. Call when no process of the user is left. */
+/* Overwrite all files of the folder, and remove it. Call when no process of the user is left. */
 void credential_folder_destroy(struct credential_folder *f);
 
 /* Remove the folder of an attempt whose keeper has died. */

@@ -45,7 +45,7 @@ struct granted {
 	int count;
 };
 
-/* Add the device with this path. Returns false if there is no such device. */
+/* Add the device with this path to the granted devices. Returns false if there is no such device. */
 static bool add_file(struct granted *g, const char *path)
 {
 	struct stat st;
@@ -55,7 +55,7 @@ static bool add_file(struct granted *g, const char *path)
 	return true;
 }
 
-/* Add the device whose path is `pattern` with `unit` in the place of '%'. */
+/* Add to the granted devices the one whose path is `pattern` with `unit` in place of '%'. */
 static bool add_unit(struct granted *g, const char *pattern, const char *unit, struct err *e)
 {
 	const char *sign = strchrnul(pattern, '%');
@@ -65,8 +65,8 @@ static bool add_unit(struct granted *g, const char *pattern, const char *unit, s
 	return added;
 }
 
-/* Add the devices of one word of launcher.device_files: KIND:PATH for each device of that kind that the step has, or PATH for every
- * step, where there is such a device. */
+/* Add the devices that one word of launcher.device_files grants. KIND:PATH grants a device file for each device of that generic
+ * resource that the step has; PATH grants that device to every step, if the node has it. */
 static bool add_word(struct granted *g, char *word, const char *gres, struct err *e)
 {
 	char *colon = *word == '/' ? NULL : strchr(word, ':'), *rest = NULL;

@@ -9,7 +9,7 @@
 
 #include "lib/proc_file.h"
 
-/* Does a status of a process begin with the name of a program that serves a step? */
+/* Is `text`, the content of /proc/PID/status, of a program that serves a step: rota-terminal or ssh-agent? */
 static bool serves_step(const char *text)
 {
 	static const char *const names[] = {"Name:\trota-terminal\n", "Name:\tssh-agent\n"};

@@ -18,8 +18,9 @@
 #include "lib/log.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-/* The program has saved itself and is to be run again. After it, rota-checkpoint hashes all that it has written, and makes two reports for each
- * of which it may wait CALL_LONG_S: more than is given to a hook. */
+/* EXIT_AGAIN: exit code of a program that has saved itself and is to be run again. END_S: seconds for rota-checkpoint after the
+ * tasks. It hashes the whole checkpoint and makes two reports, for each of which it may wait CALL_LONG_S: a hook has less time.
+ * CHOOSE_S: seconds in which rota-checkpoint chooses a driver. */
 enum { EXIT_AGAIN = 85, END_S = 3600, CHOOSE_S = 30 };
 
 static char *const none[] = {NULL};
@@ -28,7 +29,7 @@ struct keeper_checkpoint {
 	/* program: path of rota-checkpoint; asked: file that has the reason for which the program was signalled last */
 	char *program, *asked;
 	int64_t next_at;    /* when --checkpoint-interval makes the next checkpoint due; 0: never */
-	int64_t limit_at;   /* the time limit ahead of which the program was asked */
+	int64_t limit_at;   /* the time limit before which the program was asked to save itself; 0: it was not asked */
 	const char *reason; /* reason in the file `asked`; NULL: the file does not exist */
 };
 
@@ -39,7 +40,7 @@ bool keeper_checkpoint_open(struct keeper *k, struct err *e)
 	k->checkpoint = xcalloc(1, sizeof *k->checkpoint);
 	k->checkpoint->program = daemon_beside("rota-checkpoint", e);
 	k->checkpoint->asked = xasprintf("%s/spool/%s/asked", k->job->dir, k->name);
-	unlink(k->checkpoint->asked); /* of the keeper's last attempt */
+	unlink(k->checkpoint->asked); /* remove the file of the keeper's last attempt */
 	return k->checkpoint->program != NULL;
 }
 
@@ -85,7 +86,8 @@ void keeper_checkpoint_begin(struct keeper *k)
 		k->checkpoint->next_at = interval > 0 ? clock_boot_us() + interval * 1000000 : 0;
 }
 
-/* Write the reason of a request where rota-checkpoint reads it. The folder is the keeper's own. */
+/* Write the reason for which a checkpoint is requested into the file `asked`, which rota-checkpoint reads. Only the keeper can
+ * write to its folder. */
 static bool write_reason(const struct keeper *k, const char *reason)
 {
 	int fd = open(k->checkpoint->asked, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -98,7 +100,8 @@ static bool write_reason(const struct keeper *k, const char *reason)
 	return written;
 }
 
-/* Prepare to start rota-checkpoint with a command, apart from the tasks. Free `start` after it by keeper_hook_free(). */
+/* Fill `start` for a process of rota-checkpoint that is no task. It gets `command`, then `word` unless that is NULL, then argv.
+ * The caller frees `start` by keeper_hook_free(). */
 static void prepare_start(const struct keeper *k, const char *command, const char *word, char *const *argv,
 			  struct task_start *start)
 {
@@ -134,7 +137,8 @@ static void take_beside(struct keeper *k, const char *fail)
 	keeper_hook_beside(k, &start);
 }
 
-/* Signal the program of the step. Returns how many processes were signalled. */
+/* Send --checkpoint-signal to those processes of the step that handle it: with B: only to the shell of the script, else to all
+ * others. Returns how many processes were signalled. */
 static int signal_program(const struct keeper *k)
 {
 	const struct order_spec *spec = &k->order->spec;
@@ -160,7 +164,7 @@ void keeper_checkpoint_ask(struct keeper *k, const char *reason)
 					 "--checkpoint-signal=B:USR1");
 }
 
-/* Returns when the program is to be asked ahead of the time limit; 0: never, or it was. */
+/* Returns when the program is to be asked to save itself before the time limit; 0: never, or it has been asked. */
 static int64_t before_limit(const struct keeper *k, int64_t limit_at)
 {
 	int64_t before = k->order->spec.checkpoint_before_s, at = limit_at - before * 1000000;
@@ -173,7 +177,7 @@ void keeper_checkpoint_limit(struct keeper *k, int64_t limit_at)
 {
 	struct keeper_checkpoint *c = k->checkpoint;
 	if (c && c->reason && strcmp(c->reason, "time_limit") == 0 && limit_at != c->limit_at)
-		/* note that this checkpoint was asked for; else a later one would have the step queued again */
+		/* a step is queued again after a checkpoint with the reason time_limit, but that limit no longer holds */
 		write_reason(k, "asked");
 }
 

@@ -66,7 +66,7 @@ void keeper_control_start(struct keeper *k)
 	set_limit(k, k->timers->limit_s);
 }
 
-/* Do the time limit and its warning still count? Not once the attempt is being ended. */
+/* Do the time limit and its warning signal still apply? Not once all tasks have ended or the attempt is being ended. */
 static bool has_limit(const struct keeper *k)
 {
 	return k->live > 0 && !*k->cause;
@@ -168,7 +168,7 @@ int64_t keeper_control_next_timer(const struct keeper *k)
 						       keeper_checkpoint_next(k, k->timers->limit_at))
 				     : 0;
 	int64_t tasks = keeper_ending_is_busy(k) ? control_earlier(control_earlier(keeper_memory_next(k), k->kill_at), limit) : 0;
-	/* On a node without tasks of the step, nothing is busy while its agent is dead. */
+	/* The timers of the lease and of the step manager count also while no process of the step runs on this node. */
 	return control_earlier(control_earlier(keeper_lease_next(k), keeper_manager_next(k)), tasks);
 }
 

@@ -36,7 +36,7 @@ struct keeper_credentials {
 
 static const char agent_socket[] = ".agent";
 
-/* Returns the name of the first credential of a kind, or NULL. */
+/* Returns the name of the step's first credential of a kind, or NULL. */
 static const char *first_of(const struct keeper_credentials *c, enum credential_kind kind)
 {
 	for (int i = 0; i < c->count; i++)
@@ -56,7 +56,8 @@ static struct keeper_credentials *credentials_new(const char *text)
 	return c;
 }
 
-/* All are there, so their kinds are known: name the first of each kind for the variables of the tasks. */
+/* Store the name of the first credential of each kind, for the variables of the tasks. Call when all boxes were opened, which
+ * gives the kinds. */
 static bool credentials_name(struct keeper_credentials *c, struct err *e)
 {
 	for (int i = 0; i < c->count; i++)
@@ -193,7 +194,7 @@ bool keeper_credential_open(struct keeper *k)
 	return false;
 }
 
-/* Open a pipe with each key that the owner has, for ssh-add to read. Returns how many there are. */
+/* For each ssh-key that the owner can use, open a pipe from which ssh-add reads the key. Returns the number of pipes. */
 static int open_keys(struct keeper *k, int keys[KEEPER_SSH_KEYS_MOST])
 {
 	int count = 0;
@@ -242,7 +243,8 @@ static void credential_withdraw(struct keeper *k, struct held *h)
 	log_info("attempt %s: credential \"%s\" was removed", k->name, h->credential.name);
 }
 
-/* Compare one credential with its box. Returns true if the owner now has another version, or none. */
+/* Compare one credential with its box in the cache. Returns true if the owner has got another version, or the credential was
+ * removed. */
 static bool look_at(struct keeper *k, struct held *h)
 {
 	struct secret s;

@@ -20,7 +20,8 @@ static bool has_gpus(const struct keeper *k)
 	return gpus != NULL;
 }
 
-/* Prepare to start rota-checkpoint. Returns false if it is not there. Free with keeper_hook_free(). */
+/* Fill `start` for a process of rota-checkpoint with `command`. Returns false if there is no such program. The caller frees
+ * `start` with keeper_hook_free(). */
 static bool prepare_devices(struct keeper *k, const char *command, struct task_start *start)
 {
 	struct err e;

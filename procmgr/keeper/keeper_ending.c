@@ -2,7 +2,7 @@
  *
  * Called by: keeper_control.c, keeper_lease.c and keeper_memory.c, each with a cause of its own.
  * Invariants:
- * - The first cause is the step's cause. What comes after the tasks is none.
+ * - The first cause is the step's cause. A request that comes after the tasks have ended sets no cause.
  * - SIGTERM, the grace time and SIGKILL follow each other without another message.
  * - A suspended step is resumed, since a stopped process does not handle SIGTERM. */
 #include <signal.h>
@@ -32,7 +32,7 @@ void keeper_ending_kill_by(struct keeper *k, int64_t at)
 		k->kill_at = at;
 }
 
-/* End the transfers after the tasks, or let them not begin. */
+/* End the stage-out transfers, which follow the tasks, or prevent them if they have not begun. */
 static void cancel_stage_out(struct keeper *k)
 {
 	if (k->stage_out == KEEPER_STAGE_OUT_NONE)

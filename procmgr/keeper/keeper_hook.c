@@ -96,7 +96,7 @@ static void close_hook(struct keeper_hook *h)
 static bool run_hook(struct keeper *k, struct keeper_hook *h, struct task_start *start, int limit, struct err *e)
 {
 	int ends[2];
-	bool in_use; /* a result that is not needed here: all that `start` points to stays until the hook has ended */
+	bool in_use; /* result of task_start() that is ignored: all that `start` points to stays until the hook has ended */
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, "could not make a pipe for its output");
 	file_set_blocking(ends[0], false);

@@ -45,7 +45,7 @@ void keeper_lease_poll(struct keeper *k)
 	int64_t now = clock_boot_us();
 	if (k->lease->at == 0 || now < k->lease->at)
 		return;
-	/* A lease that began after the end of the last lease comes too late for this attempt. */
+	/* A lease that began after the end of the lease that was last read comes too late for this attempt. */
 	if (!lease_read(&lease) || lease.since > k->lease->last.until || now >= lease.until) {
 		end_with_lease(k);
 		return;

@@ -30,14 +30,15 @@ enum { BACKLOG = 4096, AGAIN_USEC = 200000, JOIN_USEC = 30000000 };
 
 struct keeper_manager {
 	pid_t pid;  /* process of the step manager; 0 if it does not run */
-	int report; /* descriptor of task_start; -1 once the program runs */
+	int report; /* descriptor of task_start that reports the start; -1 once the program runs */
 	struct keeper_manager_files files;
 	int64_t start_at; /* when the step manager may be started again */
-	bool wanted;	  /* start again without a connection: sub-steps may be under way */
+	bool wanted;	  /* start the step manager again without a connection: sub-steps may be under way */
 	bool given_up;	  /* the step manager cannot be started */
-	/* an agent: a program here wants sub-steps, and the step manager of the step has not called this node */
+	/* true for an agent if a program on this node wants sub-steps, and the step manager of the step has not called this
+	 * node */
 	bool joins;
-	int64_t joins_by; /* until when the call of the step manager is awaited, if `joins` */
+	int64_t joins_by; /* if `joins`: time until which the keeper waits for the call of the step manager */
 	/* ROTA_STEP_HEAD=..., by which an agent reaches the step manager; NULL: the step manager has not called this node */
 	char *call;
 	bool calls;   /* the step manager has been asked to call its agents */
@@ -49,7 +50,7 @@ static void socket_path(const struct keeper *k, char path[RECORD_KEY_SIZE + 16])
 	snprintf(path, RECORD_KEY_SIZE + 16, "spool/%s/steps", k->name);
 }
 
-/* Bind the socket for the owner of the step alone. Returns -1 on an error. */
+/* Make the socket for sub-steps, to which only the owner of the step can connect. Returns -1 on an error. */
 static int make_socket(const struct keeper *k)
 {
 	char path[RECORD_KEY_SIZE + 16];
@@ -107,14 +108,14 @@ void keeper_manager_close(struct keeper *k, struct keeper_cache *cache)
 	k->manager = NULL;
 }
 
-/* On the first node of the step runs its step manager, on the others agents of it. On all nodes of a growth run agents of the step
- * manager of the attempt that it grows. */
+/* Does an agent run on this node, not the step manager? The step manager runs on the first node of the step, its agents run on
+ * the other nodes, and on all nodes of growths of the step. */
 static bool is_agent(const struct keeper *k)
 {
 	return k->order->node_index > 0 || k->order->spec.grows;
 }
 
-/* Returns the first line of the file of orphans. */
+/* Returns the first line of the file of orphans (substep_orphans.c). `ends`: the keeper ends the step. */
 static const char *manager_head(const struct keeper *k, bool ends)
 {
 	const struct keeper_manager *m = k->manager;
@@ -201,7 +202,7 @@ static void start_manager(struct keeper *k)
 }
 
 /* May the step manager run? Sub-steps run only as long as tasks of the step may. A step manager that was killed with the step is not
- * started again: it would start what waits. */
+ * started again: it would start waiting sub-steps. */
 static bool may_run(const struct keeper *k)
 {
 	return k->step_socket >= 0 && k->phase < KEEPER_DONE && k->killed_at == 0 && !k->lease_lost &&
@@ -224,8 +225,9 @@ static void make_manager(struct keeper *k)
 	k->manager->report = -1;
 }
 
-/* Tell the step's first node through procmgrd and the database that an agent is wanted here. Connections wait meanwhile. The agent of a
- * growth is called in any case. */
+/* Write a record by which procmgrd and the database have the step manager on the step's first node call an agent on this node.
+ * Connections to the socket wait meanwhile. On a node of a growth no record is needed, since the step manager calls it in any
+ * case. */
 static void manager_join(struct keeper *k)
 {
 	static const char line[] = "{\"kind\":\"join\",\"at\":0}\n";
@@ -280,7 +282,7 @@ void keeper_manager_begin(struct keeper *k)
 		keeper_manager_want_agents(k);
 }
 
-/* Can an order for the step manager be carried out here? Makes what it needs if so. */
+/* Returns true if this is the node of the step manager, and it may run. Makes k->manager then. */
 static bool takes_orders(struct keeper *k)
 {
 	if (is_agent(k) || *k->cause || !may_run(k))
@@ -289,7 +291,7 @@ static bool takes_orders(struct keeper *k)
 	return true;
 }
 
-/* Signal the step manager to read its files. */
+/* Signal the step manager to read its files, or start it if it does not run. */
 static void notify_manager(struct keeper *k)
 {
 	if (k->manager->pid == 0)
@@ -298,7 +300,7 @@ static void notify_manager(struct keeper *k)
 		kill(k->manager->pid, SIGTERM);
 }
 
-/* Have the step manager read the first line of the file of orphans, which `calls` and `listens` say. */
+/* Write the first line of the file of orphans, which `calls` and `listens` determine, and have the step manager read it. */
 static void send_head(struct keeper *k)
 {
 	struct err e;
@@ -342,14 +344,15 @@ bool keeper_manager_grow(struct keeper *k, const char *what, const char *growth,
 	return true;
 }
 
-/* Is the socket of the step still to come? Other nodes may have their tasks already. */
+/* Returns true if the socket of the step is not made yet on this node but may be made later. Tasks on other nodes may run
+ * already. */
 static bool may_run_later(const struct keeper *k)
 {
 	return k->step_socket < 0 && k->phase < KEEPER_DONE && k->killed_at == 0 && !k->lease_lost;
 }
 
-/* A step manager that was killed and could not listen at its port again calls anew. Its agent then starts again too; tasks run on. A call
- * that comes during the prologs is kept. */
+/* A step manager that was killed and could not listen at its port again calls its agents anew. Each agent then starts again too,
+ * and tasks run on. A call that comes during the prologs is kept until the socket is made. */
 bool keeper_manager_call(struct keeper *k, const char *host, const char *port, const char *key)
 {
 	bool later = may_run_later(k);

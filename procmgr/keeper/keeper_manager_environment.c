@@ -1,4 +1,4 @@
-/* keeper_manager_environment.c - the environment of the step manager and its agents: that of a task, and what only they need.
+/* keeper_manager_environment.c - the environment of the step manager and its agents: that of a task, and variables only for them.
  *
  * Called by: keeper_manager.c at each start of the program.
  * Invariants:
@@ -20,7 +20,7 @@ static char **environment_add(char **environment, char *variable)
 	return environment;
 }
 
-/* Drop what the user has exported under names that only the keeper sets: the first variable of a name counts. */
+/* Drop variables of the user with names that only the keeper sets. They come first, and programs use the first of a name. */
 static void environment_drop(char **environment)
 {
 	static const char *const names[] = {
@@ -38,7 +38,8 @@ static void environment_drop(char **environment)
 	environment[kept] = NULL;
 }
 
-/* Add the shortest idle limit of its sessions, and whose it is: "3600 partition debug". */
+/* Add ROTA_STEP_IDLE, the shortest idle limit of the step's sessions in seconds and where it is set, such as
+ * "3600 partition debug". */
 static char **environment_add_idle_limit(char **environment, const struct order *order)
 {
 	int job = order->spec.idle_timeout_s, site = order->idle_timeout_s;

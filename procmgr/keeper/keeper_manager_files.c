@@ -2,7 +2,7 @@
  *
  * Called by: keeper_manager.c.
  * Invariants:
- * - The keeper holds them open, so a step manager that is started again finds them as they were.
+ * - The keeper holds the files open, so a step manager that is started again finds them as they were.
  * - The file of orphans has the ends of tasks that the keeper has reaped. Its first line says what the step manager is to do, in
  *   HEAD_SIZE bytes that one write replaces.
  * - The file of growths has a line for each node that has come or gone, in order. */

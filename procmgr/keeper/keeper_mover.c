@@ -53,7 +53,7 @@ void keeper_mover_free(struct keeper_mover *m)
 	free(m);
 }
 
-/* Does this node make transfers around the tasks of the step? */
+/* Does this node make transfers before and after the tasks of the step? */
 static bool moves_here(const struct keeper *k)
 {
 	const struct order_spec *spec = &k->order->spec;
@@ -63,8 +63,8 @@ static bool moves_here(const struct keeper *k)
 	return here;
 }
 
-/* Seconds that transfers may take, 0 = no limit: as long as the tasks. A user's ssh may start programs of his, which must not hold the node
- * for ever. */
+/* Returns how many seconds transfers may take: the time limit of the tasks, but at least that of a hook; 0: no limit. A user's
+ * ssh may start programs of the user, which must not occupy the node for ever. */
 static int time_limit(const struct keeper *k)
 {
 	int64_t limit = k->order->time_limit_s;

@@ -1,4 +1,4 @@
-/* keeper_nodes.c - what is known of the state of the step's nodes.
+/* keeper_nodes.c - stores the states of the step's nodes, which control messages report.
  *
  * Called by: keeper_control.c for each change, keeper_manager.c for the file, keeper.c at the end.
  * Invariants:
@@ -25,8 +25,8 @@ struct node {
 };
 
 struct keeper_nodes {
-	SLIST_HEAD(, node) changed; /* nodes that have ever changed */
-	int file;
+	SLIST_HEAD(, node) changed; /* nodes whose state has ever changed */
+	int file;		    /* file of changes for the step manager; -1: it could not be made */
 };
 
 static struct keeper_nodes *open_nodes(struct keeper *k)
@@ -63,7 +63,8 @@ void keeper_nodes_close(struct keeper *k)
 	k->nodes = NULL;
 }
 
-/* Store the state of a node; takes the text. Returns false if the node has it already. A node is up before its first change. */
+/* Store the state of a node; takes ownership of the text `state`. Returns false if the node has this state already. A node is up
+ * before its first change. */
 static bool store_state(struct keeper_nodes *nodes, const char *name, char *state)
 {
 	struct node *node;

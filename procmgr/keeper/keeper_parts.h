@@ -49,8 +49,8 @@ struct keeper_blob {
 	size_t size;
 };
 
-/* The state of a script file when its lines were verified. The last change was then long enough ago for another change to show in
- * the time. */
+/* The state of a script file when its lines were verified. The last change of the file was then so long ago that a further change
+ * shows in `changed`. */
 struct keeper_script_state {
 	dev_t device;
 	ino_t inode;
@@ -168,15 +168,15 @@ struct keeper {
 	struct keeper_memory *memory;		  /* NULL before keeper_memory_begin */
 	struct keeper_lease *lease;		  /* NULL before keeper_lease_begin */
 	struct keeper_manager *manager;		  /* NULL if no program of the job has run a sub-step */
-	char *early_call;			  /* call of the first node that came before the socket of the step; NULL: none */
-	struct keeper_nodes *nodes;		  /* NULL if no node has changed, and no program has run a sub-step */
-	int step_socket;			  /* keeper_manager.c: socket for sub-steps; -1 if there is none */
-	char *step_path;			  /* keeper_manager.c: absolute path of this socket; NULL if there is none */
+	char *early_call;	    /* call of the step manager that came before the socket of the step; NULL: none */
+	struct keeper_nodes *nodes; /* NULL if no node has changed, and no program has run a sub-step */
+	int step_socket;	    /* keeper_manager.c: socket for sub-steps; -1 if there is none */
+	char *step_path;	    /* keeper_manager.c: absolute path of this socket; NULL if there is none */
 
 	struct keeper_task *tasks; /* keeper_task.c */
 	int task_count;		   /* keeper_task.c */
 	int live;		   /* keeper_task.c: tasks whose processes have not ended */
-	bool cleared;		   /* keeper_task.c: the output files of the first task are empty already */
+	bool cleared;		   /* keeper_task.c: the output files of the first task here were emptied before it starts */
 	bool has_slow_start;	   /* keeper_task.c: a task was slow to start, so the memory that it reads is never freed */
 	int exit_code, signal;	   /* keeper_task.c: highest exit code of the tasks here, and the signal that ended one */
 	struct keeper_checkpoint *checkpoint; /* keeper_checkpoint.c; NULL for a step without --checkpoint */
@@ -197,7 +197,7 @@ struct keeper {
 	int64_t since;			/* keeper_record.c: when the record `keeper` was made (clock_boot_us) */
 	struct cgroups_figures figures; /* keeper.c, keeper_task.c: last figures of the attempt's cgroup */
 	struct stats used; /* keeper_task.c, keeper_hook.c, keeper_wait.c: sum of the user's processes that were reaped */
-	int64_t peak_kb; /* keeper_memory.c: most memory that counts against a limit, as measured now and then; 0: never measured */
+	int64_t peak_kb;   /* keeper_memory.c: highest measured memory, in KiB, that counts against a limit; 0: never measured */
 	enum keeper_failure failure; /* keeper.c, keeper_task.c, keeper_if_changed.c: the first failure */
 	char message[512];	     /* written with `cause`, `failure` or a hook's failure: the reason for the user */
 	char drain[512];	     /* keeper.c: reason to drain the node; "" if there is none */
@@ -225,7 +225,7 @@ void keeper_control_start(struct keeper *k);		   /* let the time limit run, sinc
  * limit of their own. Nor are user epilogs and transfers after the tasks, unless the node's lease has run out, or the transfers are
  * cancelled. */
 bool keeper_ending_is_busy(const struct keeper *k);
-/* Raise k->request. */
+/* Raise k->request to `request`, unless it is that or higher already. */
 void keeper_ending_request(struct keeper *k, enum keeper_request request);
 void keeper_ending_kill_by(struct keeper *k, int64_t at); /* send SIGKILL at this time, or earlier if it is due earlier */
 /* Send SIGTERM now and SIGKILL after the grace time (0: that of the launch request); a cause of "" means cancelled. After the tasks, only a
@@ -280,8 +280,8 @@ void keeper_manager_open(struct keeper *k, struct keeper_cache *cache);
 void keeper_manager_close(struct keeper *k, struct keeper_cache *cache);
 int keeper_manager_descriptor(const struct keeper *k);
 void keeper_manager_connect(struct keeper *k);
-/* Start the agent of the step manager of the step's first node, which listens there. Returns false if a text is NULL, or if no sub-step
- * may run here any more. */
+/* Start an agent on this node, which connects to the step manager on the step's first node by `host`, `port` and `key`. Returns
+ * false if a text is NULL, or if no sub-step may run here any more. */
 bool keeper_manager_call(struct keeper *k, const char *host, const char *port, const char *key);
 /* Start the step manager if the step wants it with its tasks. */
 void keeper_manager_begin(struct keeper *k);
@@ -293,11 +293,11 @@ bool keeper_manager_want_port(struct keeper *k);
 /* Have the step manager use node `on` of the attempt `growth`, or no longer use it. `what`: "grow" or "shrink". Returns false if this is
  * not the first node of the step, or if the step ends. */
 bool keeper_manager_grow(struct keeper *k, const char *what, const char *growth, const char *on);
-/* Have the step manager, on the step's first node, look at the state of nodes. */
+/* Have the step manager, on the step's first node, read the file of changes of nodes (keeper_nodes_file). */
 void keeper_manager_wake(const struct keeper *k);
 void keeper_manager_poll(struct keeper *k);
 void keeper_manager_end(
-	const struct keeper *k); /* let the step manager start nothing more. Call before processes are signalled */
+	const struct keeper *k); /* have the step manager start no more sub-steps. Call before processes are signalled */
 int64_t keeper_manager_next(const struct keeper *k); /* returns when to call keeper_manager_poll; 0 means never */
 bool keeper_manager_reap(struct keeper *k, pid_t pid);
 void keeper_manager_orphan(struct keeper *k, pid_t pid, int64_t started, int status, const struct stats *s);
@@ -350,7 +350,8 @@ void keeper_hook_output(struct keeper *k);
 void keeper_hook_report(struct keeper *k);
 bool keeper_hook_reap(struct keeper *k, pid_t pid);
 
-/* keeper_mover.c: the program rota-mover and its first arguments for a step that makes transfers; it owns them until it is freed. */
+/* keeper_mover.c: the path of rota-mover and its first arguments, for a step that makes transfers. The object owns these
+ * texts. */
 struct keeper_mover *keeper_mover_new(const struct keeper *k, const char *when, struct err *e);
 char *const *keeper_mover_argv(const struct keeper_mover *m);
 void keeper_mover_free(struct keeper_mover *m);
@@ -358,11 +359,11 @@ void keeper_mover_free(struct keeper_mover *m);
 bool keeper_mover_before(struct keeper *k);
 bool keeper_mover_after(struct keeper *k);
 
-/* keeper_checkpoint.c: make what a step with --checkpoint needs. */
+/* keeper_checkpoint.c: make k->checkpoint if the step has --checkpoint. */
 bool keeper_checkpoint_open(struct keeper *k, struct err *e);
 void keeper_checkpoint_close(struct keeper *k);
-/* Returns the arguments of rota-checkpoint, which starts the program `path` with `argv` from the latest checkpoint. malloc'ed; the texts are
- * not its own. Only for a step with --checkpoint. */
+/* Returns the arguments of rota-checkpoint, which starts the program `path` with `argv` from the latest checkpoint. The list is
+ * malloc'ed; its texts belong to others. Only for a step with --checkpoint. */
 char **keeper_checkpoint_argv(const struct keeper *k, const char *path, char *const *argv);
 /* May the task that starts the program `path` restore processes (task_start)? Asks rota-checkpoint, as the user, if --checkpoint=auto chooses. */
 bool keeper_checkpoint_may_restore(struct keeper *k, const char *path, char *const *argv);
@@ -406,7 +407,7 @@ bool keeper_sweep_all(struct keeper *k);    /* kill processes until no process o
 /* keeper_record.c: records are buffered, and keeper_record_flush writes them together. `brief`: the tasks of the keeper's last
  * attempt were brief. */
 struct keeper_records *keeper_record_new(struct journal *journal, bool brief);
-/* Returns until when buffered records may wait; 0 if there are none, or they may not wait. */
+/* Returns the time until which buffered records may wait (clock_boot_us); 0 if there are none, or they may not wait. */
 int64_t keeper_record_due(const struct keeper *k);
 void keeper_record_flush(struct keeper *k);
 /* After the tasks have started: if the last attempt was brief, let the record `run` wait for the tasks' end. */

@@ -1,6 +1,6 @@
-/* keeper_place.c - where processes of the user run.
+/* keeper_place.c - sets where a process of the user runs: folder, limits, user, cgroup and cores.
  *
- * Called by: keeper_task.c, keeper_hook.c and keeper_manager.c before they start one. */
+ * Called by: keeper_task.c, keeper_hook.c and keeper_manager.c before they start such a process. */
 #include "procmgr/keeper/keeper_parts.h"
 
 void keeper_place_process(const struct keeper *k, struct task_start *start)

@@ -190,8 +190,8 @@ static const char *outcome_of_cause(const char *cause)
 	return "cancel";
 }
 
-/* Was a growth given back, or a node other than the first of a step, or has the attempt ended that the growth grows? Nothing has failed
- * then. */
+/* Returns true if this attempt was ended without a failure: it is a growth that was given back, or on a node of a step that was
+ * given back (never the first), or a growth of an attempt that has ended. */
 static bool is_given_back(const struct keeper *k)
 {
 	if (strcmp(k->cause, "given_back") == 0)
@@ -223,9 +223,9 @@ void keeper_record_outcome(const struct keeper *k, const char **cause, const cha
 	}
 }
 
-/* Returns the most memory that counted against a limit, or -1. A process that lived too briefly to be measured counts by its own
- * high-water mark, but pages of files in it do not count: the cgroup's own peak is never less than the figure. A step that was killed
- * for memory has reached that peak. */
+/* Returns the most memory that counted against a limit, in MiB, or -1 if it is not known. A process that ended before it was
+ * measured counts by its own high-water mark. That may include pages of files, so the result is at most the cgroup's own peak. If
+ * the step was killed for memory, the result is that peak. */
 static int64_t peak_mb(const struct keeper *k)
 {
 	int64_t kb = k->peak_kb > k->used.max_rss_kb ? k->peak_kb : k->used.max_rss_kb, mb = (kb + 1023) / 1024;

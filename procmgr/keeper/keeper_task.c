@@ -77,7 +77,8 @@ static bool opens_first(const struct keeper *k, int rank, const char *path, char
 	return first;
 }
 
-/* Returns the pattern facts of another task on this node, or of the step's first task if `head`. */
+/* Returns the values for patterns in file paths (keeper_task_facts) of another task on this node, or of the step's first task if
+ * `head`. */
 static struct pattern_facts facts_of_other(const struct keeper *k, int rank, bool head, char node[HOSTS_NAME_SIZE])
 {
 	struct pattern_facts facts = keeper_task_facts(k, rank);

@@ -24,7 +24,7 @@ void private_folders_remove(struct private_folders *f);
 /* Remove all that is in a folder. Returns false if something could not be removed. */
 bool private_folders_empty(int top);
 
-/* Would the path be hidden from the processes of a step? */
+/* Is the absolute path in /tmp or /dev/shm, and so hidden from the processes of a step that has folders of its own there? */
 bool private_folders_hide(const char *path);
 
 #endif

@@ -4,7 +4,8 @@
  * Invariants:
  * - The only capability of the process, once it is the user's, is CAP_CHECKPOINT_RESTORE. The step has no user namespace, so the capability
  *   holds on the whole node: the user can choose the process numbers of children there (clone3, set_tid), and what /proc/PID/exe names.
- * - No program that it or a descendant executes gains rights by the setuid bit or by capabilities of its file, whatever is restored.
+ * - No program that the process or a descendant executes gains rights by the setuid bit or by capabilities of its file, whatever
+ *   is restored.
  * - Only system calls are made, since the process may share the keeper's memory. */
 #include "procmgr/keeper/restore_right.h"
 

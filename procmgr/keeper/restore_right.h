@@ -6,9 +6,10 @@
 
 #include "lib/err.h"
 
-/* As root, in the first process of a PID namespace: show it its own /proc, and have it keep its capabilities when it becomes the user. */
+/* Call as root in the first process of a PID namespace. Mounts the /proc of that namespace, and makes the process keep its
+ * capabilities when it becomes the user. */
 bool restore_right_prepare(struct err *e);
-/* As the user: give up all capabilities but CAP_CHECKPOINT_RESTORE, which programs inherit. */
+/* Call as the user. Drops all capabilities but CAP_CHECKPOINT_RESTORE, which programs of the process inherit. */
 bool restore_right_take(struct err *e);
 
 #endif

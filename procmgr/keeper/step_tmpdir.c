@@ -28,7 +28,7 @@ static char *folder_name(const char *node, const struct record_key *key)
 	return xasprintf("%s.%s", node, text);
 }
 
-/* Open the folder in which the folders of attempts are. Returns a descriptor, -1 with an error. */
+/* Open `base` (node.tmpdir), in which the folders of attempts are. Returns a descriptor, or -1 with an error. */
 static int base_open(const char *base, struct err *e)
 {
 	struct stat s;
@@ -72,11 +72,11 @@ char *step_tmpdir_make(const char *base, const char *node, const struct record_k
 	return path;
 }
 
-/* Remove an entry of the folder `above`, which is `base`. */
+/* Remove the folder `name` in `base`, which is open as `above`, with all that is in it. */
 static void folder_remove(int above, const char *base, const char *name)
 {
 	int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	/* Its owner could go on making entries, and its removal would not end. */
+	/* Take the folder from the user, whose processes could otherwise go on making entries while it is being emptied. */
 	if (fd >= 0 && (fchown(fd, geteuid(), getegid()) < 0 || fchmod(fd, 0700) < 0))
 		log_warning("could not close \"%s/%s\" to its owner: %m", base, name);
 	if (fd >= 0 && (!private_folders_empty(fd) || unlinkat(above, name, AT_REMOVEDIR) < 0))

@@ -44,8 +44,8 @@ static bool find_groups(struct task_owner *owner, struct err *e)
 	return true;
 }
 
-/* Is the user a member of the group under which the job was submitted? Its groups may have changed since, and the group does not come
- * from this node. Root may be under any group, and a keeper that is not root keeps its own. */
+/* Is the user a member, on this node, of the group under which the job was submitted? The groups of the user may have changed
+ * since, and may differ between nodes. Root may have any group, and a keeper that is not root keeps its own. */
 static bool check_group(const struct order *order, const struct task_owner *owner, struct err *e)
 {
 	bool is_member = geteuid() != 0 || owner->uid == 0;

@@ -101,7 +101,7 @@ VALUE_TEXT(step_name, f->order->spec.step_name)
 VALUE_TEXT(step_label, f->order->step_label)
 VALUE_TEXT(node, f->order->node)
 
-/* rota-checkpoint sets these. They are removed here, so that none is inherited from another job. */
+/* rota-checkpoint sets the variables of checkpoints. They are removed here, so that none is inherited from another job. */
 static char *value_checkpoint(const struct task_facts *f)
 {
 	(void)f;
@@ -162,7 +162,8 @@ static char *value_pbs_job_id(const struct task_facts *f)
 					 : xasprintf("%" PRId64 "[%d]", f->order->job_id, f->order->array_index);
 }
 
-/* The number of an element whose data burst_buffer.lua stages for itself is the first of the variables that come with that. */
+/* burst_buffer.lua may stage the data of each element of an array under a number of its own. That number is then the first of the
+ * job's variables. */
 static char *value_slurm_job_id(const struct task_facts *f)
 {
 	static const char name[] = "SLURM_JOB_ID=";
@@ -336,7 +337,8 @@ static void add_job_variables(struct list *l, const char *given)
 	fields_free(f);
 }
 
-/* Set the variable by which programs find a credential. Without one, what the user exported stays. */
+/* Set the variable by which programs find a credential. If the step has no such credential (`file` is NULL), the user's exported
+ * variable stays. */
 static void add_credential(struct list *l, const char *name, const char *before, const char *folder, const char *file)
 {
 	if (file)
@@ -351,8 +353,8 @@ static void add_credentials(struct list *l, const struct task_credentials *c)
 	add_credential(l, "SSH_AUTH_SOCK", "", c->folder, c->agent);
 }
 
-/* mpirun of MPICH and Intel MPI starts srun where SLURM_JOB_ID is set, and waits for ever where there is none. Unless the user has said
- * how, it starts processes on a single node itself, and on several by ssh. */
+/* mpirun of MPICH and Intel MPI starts srun if SLURM_JOB_ID is set, and waits for ever if there is no srun. Unless the user has
+ * set how mpirun starts processes, have it fork them for a step with one node, and use ssh for one with several. */
 static void add_mpi_launcher(struct list *l, const struct order *order)
 {
 	static const char *const names[] = {"HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP"};
@@ -380,7 +382,7 @@ char **task_environment(const char *blob, size_t size, const struct task_facts *
 	add_variables(&l, &all);
 	add_mpi_launcher(&l, facts->order);
 	free(host);
-	if (facts->tmpdir) /* without one, what the user exported stays */
+	if (facts->tmpdir) /* without --tmpdir, the user's exported TMPDIR stays */
 		list_set(&l, "TMPDIR", xstrdup(facts->tmpdir));
 	if (facts->credentials)
 		add_credentials(&l, facts->credentials);

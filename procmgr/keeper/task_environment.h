@@ -17,7 +17,8 @@ struct task_owner {
 	int group_count;
 };
 
-/* Names for the environment of a process of the user, by which it finds the credentials of the step. */
+/* Names of the credential folder and of files in it, for the variables by which a process of the user finds the step's
+ * credentials. */
 struct task_credentials {
 	const char *folder;
 	const char *krb5, *x509, *token; /* file name of the first credential of kind krb5, x509, token; NULL: none */

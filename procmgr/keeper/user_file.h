@@ -11,7 +11,7 @@
  * if that fails. */
 bool user_file_share(int fd, bool executable, const struct task_owner *owner);
 
-/* Do type, owner and mode fit a file that user_file_share made? */
+/* Returns true if a file with these attributes is a plain file with the owner and the mode that user_file_share sets. */
 bool user_file_is_shared(const struct stat *st, bool executable, const struct task_owner *owner);
 
 #endif
