@@ -2,9 +2,9 @@
  *
  * Called by: bin/rota-stepmgr.c, which the keeper starts at the first connection to the socket of the step.
  * Invariants:
- * - It needs neither jobmgrd nor PostgreSQL, and no daemon of the node.
- * - It ends only by SIGKILL. A signal to all processes of the step is for the tasks, which get it from the keeper too. At SIGTERM,
- *   it looks whether the keeper ends the step (substep_engine.c). */
+ * - The step manager needs neither jobmgrd nor PostgreSQL, and no daemon of the node.
+ * - Only SIGKILL ends the step manager. A signal to all processes of the step is for the tasks, which get it from the keeper too.
+ *   At SIGTERM, the step manager reads the files of the keeper, which say whether the step is ended (substep_engine.c). */
 #include "procmgr/stepmgr/stepmgr.h"
 
 #include <signal.h>

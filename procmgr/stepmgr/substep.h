@@ -36,20 +36,20 @@ struct substep_drain {
 };
 
 struct substep_task {
-	struct substep *substep; /* to which it belongs */
+	struct substep *substep; /* sub-step to which the task belongs */
 	pid_t pid;		 /* process of the task; 0: the task does not run */
 	int64_t started;	 /* start time of the process (stats_start_time); 0: the task has not begun in this run */
 	int counts;		 /* descriptor of stats_open */
 	int in;			 /* pipe to the task's standard input; -1: none */
 	struct evbuffer *input;
-	struct event *event;	/* `in` can be written, or a task of an earlier step manager has ended */
+	struct event *event;	/* `in` can be written, or a task that an earlier step manager started has ended */
 	int64_t adopted_end_at; /* when this task, which an earlier step manager started, was seen to have ended; 0: not yet */
 	struct substep_spool spools[SUBSTEP_STREAMS];
 	struct substep_drain drains[SUBSTEP_STREAMS];
 	int stored; /* bits for the files of the task that are in the store (substep_store.h) */
 };
 
-/* A condition of `after`. */
+/* A condition of `after`: which sub-step, and what must have become of it. */
 struct substep_peer {
 	int number;
 	char condition; /* 'o' ok, 'a' any, 'f' fail, 's' start */
@@ -61,7 +61,7 @@ struct substep_measured {
 	int64_t at;	  /* clock_boot_us */
 	int64_t cpu_usec; /* CPU time of all processes */
 	int64_t sum_usec; /* CPU time of the processes, while a measurement adds it up */
-	double cpus_used; /* CPU time since the measurement before, per time */
+	double cpus_used; /* CPUs used on average since the measurement before this one */
 	int64_t rss_kb;
 };
 
@@ -72,10 +72,10 @@ struct substep_part {
 	struct substep_ranks ranks;
 	struct substep_share share; /* share of that node's pool that the part has */
 	int number;		    /* number of the sub-step in the agent that runs this part; 0: not known yet */
-	struct substep_feed *feed;  /* input for the tasks of the part; NULL: they get no input of the client */
+	struct substep_feed *feed;  /* input for the tasks of the part; NULL: these tasks get no input of the client */
 	bool has_ended;
 	int usage_round;  /* substep_usage.c: the last round of measuring for which the agent has answered */
-	double cpus_used; /* CPUs that the part used in that round; rss_kb -1: the answer does not have the part */
+	double cpus_used; /* CPUs that the part used in that round; if rss_kb is -1, the agent's answer did not have the part */
 	int64_t rss_kb;
 };
 

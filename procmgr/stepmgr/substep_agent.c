@@ -1,8 +1,8 @@
 /* substep_agent.c - the connection of an agent to its step manager (substep_agent.h).
  *
- * Called by: stepmgr.c at its start, and the event loop.
- * Invariants: an agent connects again as long as it runs. A step manager that was killed listens at the same port again; if it cannot,
- * it calls anew, and the keeper starts this process again with the new call. */
+ * Called by: stepmgr.c at its start, and the event loop. Invariants: an agent connects again as long as it runs. A step manager
+ * that was killed listens at the same port again. If it cannot, it calls its agents anew, and the keeper starts this process
+ * again with the new call. */
 #include "procmgr/stepmgr/substep_agent.h"
 
 #include <event2/bufferevent.h>

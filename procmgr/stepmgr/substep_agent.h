@@ -1,4 +1,4 @@
-/* substep_agent.h - this process is an agent: the step manager of the step's first node says what it runs. */
+/* substep_agent.h - makes this process an agent, which runs what the step manager on the step's first node asks it to run. */
 #ifndef ROTA_PROCMGR_SUBSTEP_AGENT_H
 #define ROTA_PROCMGR_SUBSTEP_AGENT_H
 
@@ -9,7 +9,7 @@
  * step manager. */
 bool substep_agent_open(struct event_base *base);
 
-/* Pass on what a program of this node and the step manager say to each other; takes the stream. */
+/* Pass bytes on between `stream`, a connection of a program on this node, and the step manager; takes the stream. */
 void substep_agent_relay(struct bufferevent *stream);
 
 #endif

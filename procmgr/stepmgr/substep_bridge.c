@@ -2,8 +2,9 @@
  *
  * Called by: substep_agent.c at its start, substep_request.c for each request `view`; the event loop.
  * Invariants:
- * - It attaches to the terminal without waiting for the step manager, so no output of a short program is missed.
- * - Each viewer has a connection, and substep_relay.c keeps little for it. So one that does not read delays nobody. */
+ * - A bridge attaches to the terminal without waiting for the step manager, so no output of a short program is missed.
+ * - Each viewer has a connection of its own, for which substep_relay.c buffers little. So a viewer that does not read delays
+ *   nobody. */
 #include "procmgr/stepmgr/substep_bridge.h"
 
 #include <stdlib.h>
@@ -13,12 +14,12 @@
 
 enum { LOOK_USEC = 5000 };
 
-/* A connection that is not joined yet. */
+/* A connection to the step manager that is not joined with its terminal yet. */
 struct bridge {
 	const struct substep *substep; /* NULL: unknown */
 	struct substep_view view;
 	struct bufferevent *far; /* to the step manager */
-	bool is_connected;	 /* `far` is */
+	bool is_connected;	 /* `far` is connected */
 	/* rota-terminal has ended: close `far`, the connection to the step manager, as soon as it is made */
 	bool is_over;
 	struct substep_terminal *near; /* NULL: the sub-step does not run yet */
@@ -36,7 +37,7 @@ void substep_bridge_use(struct event_base *base, struct bufferevent *(*connect)(
 	bridges.connect = connect;
 }
 
-/* Leaves `far` alone. */
+/* Free the bridge, but not `far`, its connection to the step manager. */
 static void bridge_free(struct bridge *b)
 {
 	substep_terminal_free(b->near);
@@ -57,7 +58,8 @@ static void bridge_attached(struct bufferevent *stream, void *arg)
 	bridge_free(b);
 }
 
-/* Attach to the terminal when the sub-step runs. Wait until it listens, or the sub-step has ended. */
+/* Attach to the terminal when the sub-step runs. Until the terminal listens or the sub-step has ended, try again after a
+ * pause. */
 static void bridge_look(evutil_socket_t fd, short what, void *arg)
 {
 	static const struct timeval pause = {.tv_usec = LOOK_USEC};

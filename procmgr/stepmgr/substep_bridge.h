@@ -5,12 +5,12 @@
 #include "procmgr/stepmgr/substep_engine.h"
 #include "procmgr/stepmgr/substep_terminal.h"
 
-/* Connect to the step manager by this function, which begins to open the connection with a number; NULL if it cannot. This process is
- * an agent. */
+/* Call in an agent. `connect`: function that begins to open the connection `number` to the step manager, or returns NULL if it
+ * cannot. */
 void substep_bridge_use(struct event_base *base, struct bufferevent *(*connect)(int64_t number));
 
-/* Open the connection with this number, and attach it to the terminal of a sub-step as soon as that listens. Without a sub-step, or if its
- * terminal has ended, the connection ends at once. */
+/* Open the connection `number` to the step manager, and attach it to the terminal of the sub-step `s` as soon as the terminal
+ * listens. If `s` is NULL, or its terminal has ended, the connection ends at once. */
 void substep_bridge_open(const struct substep *s, const struct substep_view *view, int64_t number);
 
 #endif

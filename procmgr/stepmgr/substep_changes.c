@@ -1,8 +1,8 @@
 /* substep_changes.c - reads the keeper's file of changes of nodes (substep_changes.h).
  *
  * Called by: stepmgr.c at its start, substep_engine.c at SIGTERM.
- * Invariants: that lines were read is in the journal before they take effect. So a step manager that is killed signals no sub-step
- * twice for one change. */
+ * Invariants: the journal has how far the file was read before the lines take effect. So a step manager that is killed signals no
+ * sub-step twice for one change. */
 #include "procmgr/stepmgr/substep_changes.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static char *read_lines(int fd, off_t from)
 	return text;
 }
 
-/* Apply a line of the keeper's file of changes. A line that was applied by an earlier step manager changes nothing. */
+/* Apply a line of the keeper's file of changes. `is_old`: an earlier step manager has applied the line, so no event is sent. */
 static void apply_line(struct substep_engine *m, char *line, bool is_old)
 {
 	char *name = line, *state = strchr(name, ' '), *reason = state ? strchr(state + 1, ' ') : NULL;

@@ -4,8 +4,8 @@
 
 #include "procmgr/stepmgr/substep_engine.h"
 
-/* Apply the lines that are new. Those that an earlier step manager has applied (m->changes_read) set the state of their nodes
- * only. */
+/* Apply the lines that the keeper has added to the file of changes. A line that an earlier step manager has applied (up to
+ * m->changes_read) only sets the state of its node. */
 void substep_changes_read(struct substep_engine *m);
 
 #endif

@@ -1,6 +1,6 @@
 /* substep_client.c - connections of programs of the job: messages in, events out.
  *
- * Called by: the event loop for what comes, substep_engine.c through the handlers for what happens.
+ * Called by: the event loop for bytes of clients, substep_engine.c, through the handlers, for what happens to sub-steps.
  * Invariants: a message that cannot be read ends its connection. Only the owner of the job and root are served. */
 #include "procmgr/stepmgr/substep_client.h"
 
@@ -70,14 +70,15 @@ static bool may_read(const struct substep_connection *c)
 	return !c->ends && !c->is_held && substep_connection_has_room(c);
 }
 
-/* Read no more for now, but see that the peer closes the connection. */
+/* Stop reading from the client, but notice when the client closes the connection. */
 static void pause_reading(struct substep_connection *c)
 {
 	bufferevent_disable(c->stream, EV_READ);
 	event_add(c->closed, NULL);
 }
 
-/* Read again, at first what is there already. Messages are handled later, since the caller may be in the middle of one. */
+/* Start to read from the client again, first the bytes that are buffered already. Messages are handled later, since the caller
+ * may be handling one. */
 static void resume_reading(struct substep_connection *c)
 {
 	if (!may_read(c) || (bufferevent_get_enabled(c->stream) & EV_READ))
@@ -102,7 +103,7 @@ static void substep_ended(struct substep *s)
 	substep_hold_check(server.count);
 }
 
-/* A message that cannot be read ends the connection: where the next one begins is not known. */
+/* Answer a message that cannot be read, and end the connection: where the next message begins is not known. */
 static bool refuse_line(struct substep_connection *c, const char *reason)
 {
 	struct err e = {.hint = ""};

@@ -2,9 +2,9 @@
  *
  * Called by: substep_task.c at a start, substep_recovery.c for tasks of an earlier step manager, substep_engine.c at the end of a task.
  * Invariants:
- * - A pipe is emptied whether or not anybody reads the spool. So no task fills the memory of the step, however fast it writes. A task waits
- *   while this process does not run, and for the client that runs it as long as that reads; a client that stands still for a second is
- *   not waited for.
+ * - A pipe is emptied whether or not anybody reads the spool. So no task fills the memory of the step, however fast it writes. A
+ *   task waits while this process does not run, and while the client that runs it lags but still reads: a client that has read
+ *   nothing for a second is not waited for.
  * - A spool is made at the first byte, before that is read from the pipe. So a task that writes nothing has no spool.
  * - The task has its pipe open for reading too. So it gets no SIGPIPE while the step manager is dead: the store holds the pipe, or it is
  *   lost (substep_store.c), and then the task waits when it is full. */
@@ -18,7 +18,8 @@
 
 #include "procmgr/stepmgr/substep_parts.h"
 
-/* most pieces that are read at once from one pipe: as many as the largest pipe has */
+/* PIECE: bytes of one read. PIECES_MOST: most reads in a row from one pipe, which is the size of the largest pipe. PAUSE_USEC:
+ * pause before a pipe is looked at again. */
 enum { PIECE = 65536, PIECES_MOST = 32, PAUSE_USEC = 2000 };
 
 static void close_pipe(struct substep_drain *d)
@@ -80,7 +81,7 @@ static int waiting_bytes(const struct substep_drain *d)
 	return d->pipe >= 0 && ioctl(d->pipe, FIONREAD, &size) == 0 ? size : 0;
 }
 
-/* Has the spool been made, or is none needed yet? */
+/* Returns true if the pipe has no bytes, or there is a spool for them. Makes the spool if need be. */
 static bool has_place(const struct substep_drain *d)
 {
 	return d->task->spools[stream_of(d)].fd >= 0 || waiting_bytes(d) == 0 || substep_drain_make_spool(d->task, stream_of(d));
@@ -97,14 +98,15 @@ static ssize_t move_piece(struct substep_drain *d)
 	return size;
 }
 
-/* Move what the pipe has. A process that writes without a pause does not make this endless. */
+/* Move all bytes of the pipe to the spool, but at most PIECES_MOST pieces: a process may write without a pause. */
 static void move_all(struct substep_drain *d)
 {
 	for (int pieces = 0; pieces < PIECES_MOST && waiting_bytes(d) > 0 && has_place(d) && move_piece(d) > 0; pieces++)
 		continue;
 }
 
-/* The pipe has output, or the pause is over. While the client lags, or no spool can be made, it is looked at again after a pause. */
+/* Called when the pipe has output, or a pause is over. While the client lags, or no spool can be made, the pipe is not read until
+ * after a further pause. */
 static void pipe_readable(evutil_socket_t fd, short what, void *arg)
 {
 	static const struct timeval pause = {.tv_usec = PAUSE_USEC};

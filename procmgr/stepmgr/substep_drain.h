@@ -11,10 +11,11 @@ int substep_drain_open(struct substep_engine *m, struct substep_task *t, int str
 /* Put the pipes and spools of a task into the store: before it starts, and with each new spool. */
 void substep_drain_store(struct substep_task *t);
 
-/* Make the spool of a stream, unless it is there. Returns false if that is not possible now. */
+/* Make the spool of a stream, unless the stream has one. Returns false if no spool can be made now. */
 bool substep_drain_make_spool(struct substep_task *t, int stream);
 
-/* Go on with files of the store (substep_store.h); the function takes the descriptors. A later message on the task replaces an earlier one. */
+/* Use pipes and spools of a task from the store (substep_store.h); takes the descriptors. Call for each message of the store on
+ * the task: a later one replaces an earlier one. */
 void substep_drain_adopt(struct substep_engine *m, struct substep_task *t, int files, const int fds[SUBSTEP_STORED_MOST]);
 
 /* After the end of a task: read the rest of its pipes, and close them. */

@@ -7,7 +7,7 @@
  *   twice, and loses no task and no end.
  * - Nothing is queued or started unless the disk has room for the records of all sub-steps that wait or run. So a full disk loses
  *   no end.
- * - A sub-step that is ready and does not fit delays those of lower priority, not those of its own. */
+ * - A sub-step that is ready but does not fit delays sub-steps of lower priority, not those of the same priority. */
 #include "procmgr/stepmgr/substep_parts.h"
 
 #include <errno.h>
@@ -120,8 +120,8 @@ void substep_engine_call(struct substep_engine *m)
 		substep_remote_listen(m);
 }
 
-/* SIGTERM is from the keeper, which ends the step, wants agents or a port, or has a node that has come, gone or changed; or from somebody
- * who means the tasks. */
+/* At SIGTERM, read the keeper's files: they may say that the keeper ends the step, that agents or a port are wanted, or that a
+ * node has come, gone or changed. A SIGTERM from somebody else is meant for the tasks, and ends nothing here. */
 static void handle_term(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
@@ -165,7 +165,7 @@ void substep_engine_task_ended(struct substep_engine *m, struct substep *s, stru
 		substep_limit_note_end(s);
 }
 
-/* A part of a running sub-step is lost with its node: the sub-step ends, and may run again elsewhere. */
+/* Called when a part of a running sub-step is lost with its node: the sub-step ends, and may run again elsewhere. */
 static void part_lost(struct substep *s, struct substep_part *part)
 {
 	struct substep_engine *m = s->engine;
@@ -184,7 +184,7 @@ static void part_lost(struct substep *s, struct substep_part *part)
 	schedule_later(m);
 }
 
-/* Was a part ended with its node, which leaves the step, and not by itself? */
+/* Does the event say that a part ended because its node leaves the step? Such a part is lost. */
 static bool is_lost(const struct substep_engine *m, const struct substep_part *part, const char *name, const json_t *event)
 {
 	const char *cause = json_string_value(json_object_get(event, "cause"));
@@ -192,7 +192,7 @@ static bool is_lost(const struct substep_engine *m, const struct substep_part *p
 	return may_leave && strcmp(name, "ended") == 0 && cause && strcmp(cause, ALLOCATION_ENDED) == 0;
 }
 
-/* An agent has sent an event about a part of a running sub-step. */
+/* Handle an event that an agent has sent about a part of a running sub-step. */
 static void part_event(struct substep *s, struct substep_part *part, const char *name, const json_t *event, const void *bytes,
 		       size_t size)
 {
@@ -260,7 +260,7 @@ static void reap_children(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* Have the agents of other nodes start their tasks. */
+/* Have the agents of other nodes start their parts of the sub-step. */
 static void start_parts(struct substep_engine *m, struct substep *s)
 {
 	for (int i = 0; i < s->part_count; i++) {
@@ -316,7 +316,8 @@ static void start_substep(struct substep_engine *m, struct substep *s)
 	substep_engine_start_tasks(m, s);
 }
 
-/* Start a sub-step whose peers allow it, or end it where it can never start. Returns false, with the reason, if it waits. */
+/* Start a sub-step whose dependencies are met, or end it if it can never start. If the sub-step waits, returns false with
+ * *reason. */
 static bool start_ready(struct substep_engine *m, struct substep *s, const char **reason)
 {
 	struct err e;
@@ -332,7 +333,8 @@ static bool start_ready(struct substep_engine *m, struct substep *s, const char 
 	return true;
 }
 
-/* Has the disk room for the records of all sub-steps, and of a new one with this spec? If not, ask again soon. */
+/* Returns true if the disk has room for the records of all sub-steps, and of a new one with this spec (NULL: no new one). If not,
+ * sets a timer that retries what waits for disk space. */
 static bool find_room(struct substep_engine *m, const struct substep_spec *spec, struct err *e)
 {
 	static const struct timeval after = {.tv_sec = ROOM_S};
@@ -359,7 +361,7 @@ static void run_queue(evutil_socket_t fd, short what, void *arg)
 	struct substep_engine *m = arg;
 	struct err e;
 	struct substep *s, *next;
-	int blocked = INT_MIN; /* the highest priority of which a ready sub-step does not fit */
+	int blocked = INT_MIN; /* highest priority of a sub-step that is ready but does not fit */
 	(void)fd;
 	(void)what;
 	while (substep_engine_ends(m) && (s = TAILQ_FIRST(&m->waiting)))
@@ -422,7 +424,8 @@ void substep_engine_replace_failed(struct substep_engine *m)
 	}
 }
 
-/* A node has changed: signal the sub-steps that want it, end what was there, and see what may start now. */
+/* Called when the state of a node has changed: signals the sub-steps that want it (`notify`), ends what ran on a lost node, and
+ * has the queue looked at. */
 static void node_changed(struct substep_engine *m)
 {
 	struct substep *s;

@@ -27,8 +27,9 @@ struct substep_handlers {
 struct substep_engine *substep_engine_new(struct event_base *base, int journal, int orphans,
 					  const struct substep_handlers *handlers);
 
-/* Queue a sub-step; takes the spec. If its key is known, returns the sub-step of that key, and frees the spec. Returns NULL, and
- * frees the spec, if it can never run, or if the journal has no room (SUBSTEP_JOURNAL_FULL): then the handler `drained` is called soon. */
+/* Queue a sub-step; takes the spec. If there is a sub-step with the same key, returns that one, and frees the spec. Returns NULL,
+ * and frees the spec, if the sub-step can never run, or if the journal has no room (SUBSTEP_JOURNAL_FULL): then the handler
+ * `drained` is called soon. */
 struct substep *substep_engine_queue(struct substep_engine *m, struct substep_spec *spec, struct err *e);
 
 /* substep_table.c */
@@ -43,7 +44,8 @@ void substep_engine_cancel(struct substep_engine *m, struct substep *s, const ch
 /* substep_input.c */
 /* Do the tasks get their input from the client, and not by a terminal? */
 bool substep_input_is_of_client(const struct substep *s);
-/* Write to the standard input of all tasks. Returns false if no more should come before the handler `drained`. */
+/* Write bytes to the standard input of all tasks; `last`: the input ends after them. Returns false if no more bytes should come
+ * before the handler `drained` is called. */
 bool substep_input_add(struct substep *s, const void *bytes, size_t size, bool last);
 /* Write bytes that begin at an offset of the input that the sub-step's client gives. Bytes that are there already are dropped;
  * if bytes are missing, the input ends as lost. */

@@ -1,4 +1,4 @@
-/* substep_environment.c - what a task of a sub-step is started with.
+/* substep_environment.c - makes the arguments, the environment and the files with which a task of a sub-step is started.
  *
  * Called by: substep_engine.c.
  * Invariants: the variables by which the processes of the step are found (ROTA_MARK) and by which they find the step manager are
@@ -23,11 +23,13 @@ static const char *const own_names[] = {
 	"SLURM_LOCALID", "SLURM_NTASKS",      "SLURM_NPROCS", "SLURM_CPUS_PER_TASK", "PWD",
 };
 
-/* Variables of this node: those of the request may be of another one. The first ones are its position among the nodes of the step. */
+/* Variables that differ between nodes: tasks get this node's values, not those of the request. The first INDEX_COUNT are the
+ * position of the node among the nodes of the step. */
 static const char *const node_names[] = {"ROTA_NODE_INDEX", "SLURM_NODEID",	    "PBS_NODENUM",     "ROTA_NODE",
 					 "SLURMD_NODENAME", "CUDA_VISIBLE_DEVICES", "ROTA_CREDENTIALS"};
 
-/* Variables of credentials, which on each node name files in the folder of that node. A program of the job may have set others. */
+/* Variables of credentials. On each node they name files in that node's credential folder, unless a program of the job has set
+ * them to other files. */
 static const char *const credential_names[] = {"KRB5CCNAME", "X509_USER_PROXY", "BEARER_TOKEN_FILE", "SSH_AUTH_SOCK"};
 
 enum { INDEX_COUNT = 3 };
@@ -169,8 +171,8 @@ static bool is_from_inside(const json_t *env)
 	return false;
 }
 
-/* Is this variable of the request left out, since this node has another value? A program of the job may have set a value that
- * is no file of a credential. */
+/* Is this variable of a credential left out of the request's environment, since tasks get this node's value? Not if a program of
+ * the job has set it to something other than a file of a credential. */
 static bool is_replaced(const char *variable)
 {
 	int index = find_credential(variable);
@@ -201,7 +203,8 @@ static void environment_inherit(json_t *env)
 
 extern char **environ;
 
-/* Add the variables of the job for a request from outside. Returns the new number of variables. */
+/* Add the variables of the job, for a request of a program outside the job, which lacks them. Returns the new number of
+ * variables. */
 static int add_job(const struct substep *s, char **environment, int count)
 {
 	for (char **at = environ; !inherited.is_inside && *at; at++) {

@@ -4,13 +4,14 @@
 
 #include "procmgr/stepmgr/substep.h"
 
-/* In an agent, tasks are numbered by their place among those of this node, and programs see their rank in the whole sub-step; else both
- * are the same. `rank`: as in the object of the sub-step. */
+/* Returns the rank of a task in the whole sub-step, which programs see. `rank`: index in s->tasks. In an agent, that is the
+ * position among the tasks on this node; in the step manager, both are the same. */
 int substep_environment_global_rank(const struct substep *s, int rank);
 /* returns the position of the task among the tasks on this node */
 int substep_environment_local_rank(const struct substep *s, int rank);
 
-/* Returns the arguments, NULL-terminated, malloc'ed. A program with a terminal is started by rota-terminal. */
+/* Returns the arguments of the task's program, NULL-terminated, malloc'ed. A program with a terminal is started by
+ * rota-terminal. */
 char **substep_environment_argv(const struct substep *s, int rank);
 
 /* Take the variables that the site's burst_buffer.lua has set for the job, as arguments_write() writes a list; NULL: none. Requests

@@ -19,7 +19,7 @@ enum { REASON_SIZE = 256 };
 
 struct node {
 	TAILQ_ENTRY(node) next;
-	int64_t number; /* of its last change */
+	int64_t number; /* number of the node's last change */
 	time_t at;	/* time of that change */
 	const char *state;
 	char reason[REASON_SIZE];
@@ -28,7 +28,7 @@ struct node {
 
 struct substep_events {
 	substep_event_handler *changed;
-	int64_t number; /* of the last change */
+	int64_t number; /* number of the last change of any node */
 	TAILQ_HEAD(, node) nodes;
 	LIST_HEAD(, substep_subscriber) subscribers;
 };
@@ -111,7 +111,7 @@ void substep_event_pump(struct substep_connection *c)
 	}
 }
 
-/* Store the state of a node. Returns false if the node has it for this reason already. */
+/* Store the state of a node. Returns false if the node has this state for this reason already. */
 static bool store_state(struct substep_events *events, struct node *node, const char *state, const char *reason)
 {
 	char clean[REASON_SIZE];

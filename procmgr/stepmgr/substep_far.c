@@ -4,8 +4,8 @@
  * Invariants:
  * - The agent opens a connection for each request, also for a terminal that has ended: then it closes the connection at once. So what a
  *   terminal has written reaches its viewers, in whatever order the connection and the end of the sub-step come.
- * - Requests are repeated until the connection is there. One that nobody wants any more is closed.
- * - Numbers of connections begin at a random one, so those of an earlier step manager are not mistaken for new ones. */
+ * - A request is repeated until the connection is there. A connection that no viewer wants any more is closed.
+ * - Numbers of connections begin at a random number, so connections of an earlier step manager are not mistaken for new ones. */
 #include "procmgr/stepmgr/substep_far.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct substep_far {
 	struct substep_view view;
 	const struct substep_far_handlers *handlers;
 	void *arg;
-	struct event *again; /* pending: no connection is there */
+	struct event *again; /* timer of the next request; pending as long as there is no connection */
 };
 
 static LIST_HEAD(, substep_far) all = LIST_HEAD_INITIALIZER(all);
@@ -49,7 +49,7 @@ static void far_ask(struct substep_far *f)
 	wait_for(f, AGAIN_USEC);
 }
 
-/* Ask again, unless the sub-step has ended a while ago: then its agent is gone. */
+/* Ask the agent for the connection again. If the sub-step ended more than LATE_USEC ago, its agent is gone, and none is made. */
 static void far_late(evutil_socket_t fd, short what, void *arg)
 {
 	struct substep_far *f = arg;

@@ -1,11 +1,12 @@
 /* substep_feed.c - sends an agent the input of its tasks (substep_feed.h).
  *
- * Called by: substep_input.c, substep_part.c and substep_nodes.c. It sends by a function of the engine.
+ * Called by: substep_input.c, substep_part.c and substep_nodes.c. Requests to the agent are sent by m->send of the engine.
  * Invariants:
  * - The agent is sent no more than it has given credit for. So a task that does not read its input fills neither the memory of the
  *   agent nor the connection, which other sub-steps use too.
- * - Bytes are kept until the agent confirms them, and sent again on a new connection from where it has them: none is lost or doubled.
- * - Where bytes are missing, the input ends. */
+ * - Bytes are kept until the agent confirms them. On a new connection they are sent again, from the first byte that the agent
+ *   lacks: none is lost or doubled.
+ * - If bytes were lost nevertheless, the input of the part ends before them. */
 #include "procmgr/stepmgr/substep_feed.h"
 
 #include <stdlib.h>
@@ -22,8 +23,8 @@ struct substep_feed {
 	int64_t credit;		/* offset of the first byte that may not be sent yet */
 	bool is_open;		/* the agent has reported, on this connection, up to where it has the input */
 	bool is_cut;		/* bytes of the input are lost: the input ends here */
-	bool end_sent;		/* on this connection */
-	bool is_over;		/* the agent needs nothing more */
+	bool end_sent;		/* the end of the input was sent on this connection */
+	bool is_over;		/* the agent needs no more input */
 };
 
 struct substep_feed *substep_feed_new(void)
@@ -92,7 +93,7 @@ void substep_feed_pause(struct substep_part *part)
 		part->feed->is_open = part->feed->end_sent = false;
 }
 
-/* Note that tasks of the part do not get all of the input. */
+/* Drop the input that waits for the part, and set s->input_lost, since tasks of the part do not get all of the input. */
 static void feed_lose(struct substep *s, const struct substep_part *part)
 {
 	evbuffer_drain(part->feed->bytes, evbuffer_get_length(part->feed->bytes));
@@ -100,7 +101,7 @@ static void feed_lose(struct substep *s, const struct substep_part *part)
 		s->input_lost = part->name;
 }
 
-/* Continue to send from where the agent has the input. */
+/* Continue to send input. `received`: offset up to which the agent has the input; `credit`: offset up to which it takes more. */
 static void feed_go_on(struct substep *s, const struct substep_part *part, int64_t received, int64_t credit)
 {
 	struct substep_feed *f = part->feed;

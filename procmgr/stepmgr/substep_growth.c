@@ -2,8 +2,8 @@
  *
  * Called by: substep_engine.c at SIGTERM, stepmgr.c at the start, substep_changes.c.
  * Invariants:
- * - The keeper's file has all that has come and gone, in order. It is read from its begin after each start, so a line that is known
- *   already changes nothing.
+ * - The keeper's file of growths has a line for each node that has come or gone, in order. A step manager that is started again
+ *   reads it from its begin, so a line that was applied already changes nothing.
  * - A node may belong to the step twice: by itself, and by a growth. An event says that it has left when it does not belong to the step
  *   at all any more. */
 #include "procmgr/stepmgr/substep_growth.h"
@@ -54,7 +54,7 @@ static void drop_node(struct substep_engine *m, int node, const char *growth, co
 	crash_point(CRASH_growth_gone);
 }
 
-/* Take a line of the file: "grow 812.0.1 n3" or "shrink 812.0.1 n3". */
+/* Apply a line of the file of growths: "grow 812.0.1 n3" or "shrink 812.0.1 n3". */
 static void take_line(struct substep_engine *m, const char *line)
 {
 	char what[8], growth[64], name[HOSTS_NAME_SIZE + 1];

@@ -4,14 +4,16 @@
 
 #include "procmgr/stepmgr/substep_engine.h"
 
-/* Read the keeper's file of growths, and use it from now on. */
+/* Use the keeper's file of growths, which is open as `fd`, and read it. */
 void substep_growth_open(struct substep_engine *m, int fd);
 /* Read the lines that the keeper has added to the file of growths. */
 void substep_growth_read(struct substep_engine *m);
 
-/* A node of the step itself has left: if it was given back, drop it. Returns false if it still belongs to the step by a growth. */
+/* Call when a node of the step itself has left: drops it if it was given back. Returns false if the node still belongs to the
+ * step by a growth. */
 bool substep_growth_left(struct substep_engine *m, const char *name);
-/* The growth of the node has ended tasks there, so it ends: nothing more starts on its nodes. The order `shrink` comes later. */
+/* Call when tasks on a node ended since its growth ends: nothing more starts on the nodes of that growth. The line `shrink` of
+ * the file of growths comes later. */
 void substep_growth_ends(struct substep_engine *m, int node);
 
 #endif

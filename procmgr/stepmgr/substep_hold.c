@@ -1,4 +1,5 @@
-/* substep_hold.c - the request `hold`, by which the script of `rota run` outside a job keeps its allocation.
+/* substep_hold.c - the request `hold`, by which the job that `rota run` outside a job submits keeps its allocation until it is
+ * unused.
  *
  * Called by: substep_request.c, and substep_client.c after each change.
  * Invariants: an allocation whose client never comes is given back after UNUSED_S. */
@@ -10,7 +11,7 @@ enum { UNUSED_S = 60 };
 
 static struct {
 	struct substep_engine *m;
-	struct substep_connection *connection; /* NULL: nobody waits */
+	struct substep_connection *connection; /* connection of the client that sent `hold`; NULL: none did */
 	json_int_t id;
 	struct event *unused;
 	bool is_over; /* UNUSED_S have passed */
@@ -24,11 +25,13 @@ static bool is_idle(void)
 		if (s && !substep_has_ended(s))
 			return false;
 	}
-	/* A client that only asks does not count: the one that wants the allocation may not have connected yet. */
+	/* Before UNUSED_S have passed, the allocation is in use until the first sub-step was queued: a client that only asks for
+	 * something may come and go before the client for which the allocation was made connects. */
 	return (hold.is_over || substep_table_count(hold.m) > 0) && hold.clients <= 1;
 }
 
-/* Answer with the highest exit code and the first signal. A sub-step that never ran counts as failed. */
+/* Answer the request `hold` with the highest exit code and the first signal of all sub-steps. A sub-step that never ran counts as
+ * failed. */
 static void hold_answer(void)
 {
 	int code = 0, signal = 0;

@@ -5,10 +5,12 @@
 #include "procmgr/stepmgr/substep_connection.h"
 #include "procmgr/stepmgr/substep_engine.h"
 
-/* Answer the request of a client when the allocation is not used any more. Returns false if another client waits for that. */
+/* Take the request `hold` of a client, to answer it when the allocation is not used any more. Returns false if another client has
+ * sent such a request. */
 bool substep_hold_begin(struct substep_engine *m, struct substep_connection *c, json_int_t id);
 
-/* A client has connected, has gone or has seen a sub-step end. `clients`: number of connections, that of the holder included. */
+/* Call when a client has connected or gone, or a sub-step has ended. `clients`: number of connections, with that of the client
+ * that sent `hold`. */
 void substep_hold_check(int clients);
 void substep_hold_forget(const struct substep_connection *c); /* the connection ends */
 

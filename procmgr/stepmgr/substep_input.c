@@ -1,7 +1,7 @@
 /* substep_input.c - standard input of tasks.
  *
- * Called by: substep_request.c for input that comes, substep_engine.c when tasks start and end and when an agent has taken input, the
- * event loop when a pipe has room.
+ * Called by: substep_request.c for input that a client sends, substep_engine.c when tasks start and end and when an agent has
+ * taken input, the event loop when a pipe has room.
  * Invariants: each task gets all bytes, in order. A task that does not read delays its client, and nobody else. */
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +87,8 @@ int substep_input_open(struct substep_task *t, struct err *e)
 	return ends[0];
 }
 
-/* Give the bytes to all tasks, and close their input if it has ended. */
+/* Queue the bytes as input of all tasks that get input, here and on other nodes. Closes the pipes of tasks that have all of
+ * it. */
 static void give_tasks(struct substep *s, const void *bytes, size_t size)
 {
 	for (int i = 0; i < s->ntasks; i++) {

@@ -1,8 +1,8 @@
 /* substep_journal.c - appends to and reads the step manager's journal.
  *
- * Called by: substep_engine.c.
- * Invariants: a record is one write, and is in the file before anything that follows from what it records. It survives the death of any
- * process, but not of the machine, with which the allocation ends too. */
+ * Called by: substep_engine.c. Invariants: a record is one write, and is in the file before anything is done that follows from
+ * the recorded event. The journal survives the death of any process, but not of the machine, with which the allocation ends
+ * too. */
 #include "procmgr/stepmgr/substep_journal.h"
 
 #include <errno.h>
@@ -21,7 +21,8 @@
 enum { RESERVE_EXTRA = 64 * 1024 }; /* journal space reserved in addition, so that few sub-steps have to reserve any */
 enum { TEXT_MOST = 1024 };	    /* most bytes of a journal record that is written as text */
 
-/* The lock belongs to an opening of the file of its own, which is closed when a program is executed. */
+/* The lock belongs to a second open file description of the journal, which is closed when this process or a child executes a
+ * program. */
 void substep_journal_lock(int fd)
 {
 	char path[32];
@@ -46,7 +47,7 @@ void substep_journal_append(int fd, const char *kind, json_t *record)
 	json_decref(record);
 }
 
-/* Returns false with errno. */
+/* Append a record whose further members `format` prints. Returns false with errno set. */
 static bool write_text(int fd, const char *kind, const char *format, va_list values)
 {
 	char text[TEXT_MOST];

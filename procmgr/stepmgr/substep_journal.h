@@ -18,16 +18,16 @@ void substep_journal_lock(int fd);
  * the journal cannot be written: the keeper starts the step manager again. */
 void substep_journal_append(int fd, const char *kind, json_t *record);
 
-/* Append a record whose further members are a text of JSON, with values that need no escapes. A JSON object for the record
- * would cost several times as much. */
+/* Append a record whose further members, JSON text, are printed by `format`. The values must need no escapes. A JSON object for
+ * the record would cost several times as much. */
 void substep_journal_append_text(int fd, const char *kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Append a record as text from the new process of a task, which shares the memory of its parent and so must not allocate any.
  * Returns false with errno. */
 bool substep_journal_try_text(int fd, const char *kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Make sure that the disk has room for `bytes` more of the journal. Returns false, with the SQLSTATE of a full disk in the error, if it
- * has not. */
+/* Reserve disk space for `bytes` more bytes of the journal. Returns false, with the SQLSTATE of a full disk in the error, if the
+ * disk has no room. */
 bool substep_journal_reserve(int fd, int64_t bytes, struct err *e);
 
 /* Returns the number that a journal record has as its member `name`; 0: the record has no such number. */

@@ -3,7 +3,7 @@
  * Called by: substep_engine.c; the event loop when a limit is reached.
  * Invariants:
  * - A sub-step has at most one timer, for the next of its limits.
- * - Tasks that are to end get SIGTERM, and SIGKILL after the grace time. Why they are to end is the cause of the sub-step. */
+ * - Tasks that are to end get SIGTERM, and SIGKILL after the grace time. The reason is stored as the cause of the sub-step. */
 #include "procmgr/stepmgr/substep_limit.h"
 
 #include <signal.h>
@@ -31,7 +31,7 @@ static void limit_arm(struct substep *s, int64_t seconds)
 	evtimer_add(s->timer, &after);
 }
 
-/* Returns when the time limit of its run is reached, INT64_MAX if it has none. */
+/* Returns when the time limit of the sub-step's present run is reached (clock_boot_us), INT64_MAX if it has none. */
 static int64_t limit_time_at(const struct substep *s)
 {
 	return s->spec->time_s > 0 ? s->started_at + s->spec->time_s * INT64_C(1000000) : INT64_MAX;

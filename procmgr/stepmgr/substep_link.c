@@ -28,7 +28,7 @@ enum { UNPROVEN_MOST = 64, HANDSHAKE_S = 10, NODE_SIZE = 256 };
 /* The data of one TLS connection. */
 struct proof {
 	char node[NODE_SIZE];
-	struct substep_link_key key; /* of an agent */
+	struct substep_link_key key; /* in an agent: key by which it proves itself */
 	/* listening socket of the step manager; NULL: this process is an agent, which connects */
 	const struct substep_link_listening *listening;
 };
@@ -106,7 +106,8 @@ static unsigned give_client_key(SSL *ssl, const char *hint, char *identity, unsi
 	return key_bytes(p->key.digits, bytes, most);
 }
 
-/* One context serves all connections of this process. Tickets would be a second way in. */
+/* Make the TLS context of all connections of this process. No session tickets are given out: they would admit a peer without its
+ * key. */
 static SSL_CTX *make_context(void)
 {
 	SSL_CTX *context = SSL_CTX_new(TLS_method());
@@ -129,7 +130,7 @@ static void free_proof(void *parent, void *p, CRYPTO_EX_DATA *data, int index, l
 	free(p);
 }
 
-/* Takes the proof. */
+/* Make the TLS object of a connection; takes ownership of `p`. */
 static SSL *make_ssl(struct proof *p)
 {
 	static SSL_CTX *context;
@@ -165,7 +166,7 @@ static void accept_agent(struct evconnlistener *listener, evutil_socket_t fd, st
 	(void)address;
 	(void)size;
 	if (unproven >= UNPROVEN_MOST) {
-		close(fd); /* an agent tries again */
+		close(fd); /* the agent connects again later */
 		return;
 	}
 	struct proof *p = xcalloc(1, sizeof *p);
@@ -175,7 +176,7 @@ static void accept_agent(struct evconnlistener *listener, evutil_socket_t fd, st
 	if (!stream)
 		die("could not prepare TLS");
 	unproven++;
-	keepalive_watch(fd); /* a key and its echo wait for nothing, and a host that is gone is noticed */
+	keepalive_watch(fd); /* send small packets at once, for the echo of typed keys, and notice that a host is gone */
 	bufferevent_setcb(stream, NULL, NULL, handshake_over, p);
 	bufferevent_set_timeouts(stream, &most, &most);
 	bufferevent_enable(stream, EV_READ | EV_WRITE);
@@ -218,7 +219,7 @@ static int bind_port(int port)
 	return fd < 0 ? bind_any(AF_INET, port) : fd;
 }
 
-/* Bind a socket at a free port of the range. Step managers begin at different ones. */
+/* Bind a socket at a free port of the range. Step managers begin their search at different ports. */
 static int bind_range(void)
 {
 	unsigned count = (unsigned)(ports.last - ports.first) + 1, begin = (unsigned)getpid();

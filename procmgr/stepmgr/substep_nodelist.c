@@ -2,7 +2,7 @@
  *
  * Called by: substep_engine.c before tasks start, substep_environment.c on the node of each task.
  * Invariants:
- * - Nodes are only taken out, so a list that the request has made shorter stays so.
+ * - Nodes are only taken out of ROTA_NODELIST, so a list that the client has made shorter before its request stays short.
  * - An updated environment begins with ROTA_NODELIST. */
 #include "procmgr/stepmgr/substep_nodelist.h"
 
@@ -13,7 +13,7 @@
 
 static const char LIST[] = "ROTA_NODELIST=";
 
-/* Names that stand for the list, in Slurm's form, and for the number of its nodes. */
+/* Names of variables that have the list of nodes in Slurm's form, and of variables that have the number of nodes in it. */
 static const char *const folded_names[] = {"SLURM_NODELIST=", "SLURM_JOB_NODELIST=", "SLURM_STEP_NODELIST="};
 static const char *const count_names[] = {"ROTA_NNODES=", "SLURM_NNODES=", "SLURM_JOB_NUM_NODES=", "PBS_NUM_NODES="};
 
@@ -32,7 +32,8 @@ static bool is_one_of(const char *variable, const char *const *names, size_t cou
 	return false;
 }
 
-/* Returns the value of ROTA_NODELIST: of a request from outside, which has none, that of this process. */
+/* Returns the value of ROTA_NODELIST in the environment of a request; if it is not there, as in a request from outside the job,
+ * that of this process. */
 static const char *find_list(const json_t *env)
 {
 	size_t i;
@@ -45,7 +46,7 @@ static const char *find_list(const json_t *env)
 	return getenv("ROTA_NODELIST");
 }
 
-/* Returns the list without nodes that were given back, malloc'ed; NULL: it has none of them. */
+/* Returns the list without the nodes that were given back, malloc'ed; NULL: no node of the list was given back. */
 static char *shorten_list(const struct substep_nodes *n, const char *list)
 {
 	char *copy = xstrdup(list), *kept = xcalloc(strlen(list) + 1, 1), *save;
@@ -66,7 +67,8 @@ static char *shorten_list(const struct substep_nodes *n, const char *list)
 	return NULL;
 }
 
-/* Returns a variable as it is with this list, malloc'ed; NULL: it is the list itself. */
+/* Returns a variable "NAME=value" with its value changed for this list of nodes, malloc'ed; NULL: the variable is ROTA_NODELIST
+ * itself. */
 static char *nodelist_rewrite(const char *variable, const char *list)
 {
 	enum { FOLDED = sizeof folded_names / sizeof *folded_names, COUNTS = sizeof count_names / sizeof *count_names };
@@ -82,7 +84,8 @@ static char *nodelist_rewrite(const char *variable, const char *list)
 	return text;
 }
 
-/* Returns the environment with SLURM_JOB_NODELIST and the like replaced by this list of nodes. */
+/* Returns a new environment with ROTA_NODELIST set to this list of nodes, and with variables such as SLURM_JOB_NODELIST changed
+ * to it. */
 static json_t *replace_list(const json_t *env, const char *list)
 {
 	json_t *updated = json_array(), *value;

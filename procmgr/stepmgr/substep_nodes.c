@@ -1,13 +1,14 @@
 /* substep_nodes.c - the other nodes of the step (substep_nodes.h).
  *
- * Called by: substep_engine.c, substep_place.c and substep_recovery.c; the event loop for what agents send.
+ * Called by: substep_engine.c, substep_place.c and substep_recovery.c; the event loop for messages of agents.
  * Invariants:
  * - An agent speaks the step protocol as the server, and this file as its client (docs/step-protocol.md, "Agents"). The id of a request
  *   is the number of the sub-step, which has at most one part on a node.
- * - A part has a key, so an agent that gets it twice runs it once. The agent then sends all output again, and known bytes are
- *   dropped.
+ * - A part has a key, so an agent that gets the request for it twice runs it once. The agent then sends all output again, and
+ *   bytes that were received before are dropped.
  * - Agents belong to the job's owner. What they send is checked like what clients send.
- * - A node is identified by its growth, if it is of one, and its name. It keeps its index when it has gone, and comes only once. */
+ * - A node is identified by its name and, if it is of a growth, by that growth. It keeps its index when it has gone, and never
+ *   comes a second time. */
 #include "procmgr/stepmgr/substep_nodes.h"
 
 #include <event2/buffer.h>
@@ -39,7 +40,7 @@ struct node {
 	char *growth; /* attempt of the growth that has the node: "812.0.1"; NULL: a node of the step itself */
 	enum node_state state;
 	struct substep_link_key key;
-	struct substep_pool *pool;  /* NULL: unknown */
+	struct substep_pool *pool;  /* resources of the allocation on the node; NULL: the agent has not reported them yet */
 	struct bufferevent *stream; /* NULL: no agent is connected */
 	json_t *event;		    /* event of the agent whose bytes have not all come yet; NULL: none */
 	json_t *env;		    /* environment that the agent of this node has from the last request `defaults`; NULL: none */
@@ -99,7 +100,7 @@ bool substep_nodes_is_gone(const struct substep_nodes *n, int index)
 	return n->nodes[index]->state == NODE_GONE;
 }
 
-/* Find a node by its name; if `growth` is not NULL, only a node of that growth. */
+/* Find the node with this name that `growth` has or, if `growth` is NULL, that is one of the step itself. */
 static struct node *find_node(const struct substep_nodes *n, const char *name, size_t length, const char *growth)
 {
 	for (int i = 0; i < n->count; i++) {
@@ -111,7 +112,8 @@ static struct node *find_node(const struct substep_nodes *n, const char *name, s
 	return NULL;
 }
 
-/* Find the node of a name of the link: "n3", or "n3/812.0.1" of a growth; " client" may follow. Returns NULL for one that has gone. */
+/* Find the node of a connection by its name (substep_link.h): "n3", or "n3/812.0.1" for a node of a growth; " client" may follow.
+ * Returns NULL for a node that has gone. */
 static struct node *find_linked(struct substep_nodes *n, const char *name)
 {
 	size_t length = strcspn(name, " "), slash = strcspn(name, " /");
@@ -159,7 +161,7 @@ void substep_nodes_send(struct substep_nodes *n, int index, json_t *request, con
 	send_bytes(n->nodes[index], request, bytes, size);
 }
 
-/* Send the environment for the parts that follow to a node's agent, unless the agent has it. */
+/* Send a node's agent the environment for the parts that it will be asked to run next, unless the agent has it already. */
 static void send_environment(struct node *node, json_t *env)
 {
 	if (!node->stream || (node->env && json_equal(node->env, env)))
@@ -189,7 +191,7 @@ void substep_nodes_ask_usage(struct substep_nodes *n, int index)
 	send_request(n->nodes[index], json_pack("{s:s, s:i}", "op", "usage", "id", USAGE_ID));
 }
 
-/* Set the pool of a node from the agent's message, and take out the shares of running sub-steps. */
+/* Make the pool of a node from the agent's message, and take the shares of running sub-steps from it. */
 static void take_resources(struct node *node, const json_t *event)
 {
 	struct substep_engine *m = node->nodes->m;
@@ -208,7 +210,8 @@ static void take_resources(struct node *node, const json_t *event)
 	node->nodes->handlers->changed(m);
 }
 
-/* Called when the agent has queued a part. Ends the part if the sub-step is being ended. */
+/* Called when the agent has queued a part: stores the number that the agent gave it. Ends the part if the sub-step is being
+ * ended. */
 static void take_number(struct substep_nodes *n, const struct substep *s, struct substep_part *part, const json_t *event)
 {
 	part->number = (int)json_integer_value(json_object_get(event, "substep"));
@@ -231,7 +234,7 @@ static void take_event(struct node *node, const json_t *event, const void *bytes
 		node->nodes->handlers->event(s, part, name, event, bytes, size);
 }
 
-/* Handle the next event. Returns false if no whole event has arrived, or if its size is not valid. */
+/* Handle the next event of a node's agent. Returns false if no whole event has arrived, or if its size is not valid. */
 static bool read_event(struct node *node, struct evbuffer *input)
 {
 	size_t size;
@@ -280,7 +283,8 @@ static void agent_sent(struct bufferevent *stream, void *arg)
 		agent_gone(stream, 0, node);
 }
 
-/* An agent is connected. Ask it what it has, to run its parts, and for connections to their terminals. */
+/* Called when an agent is connected. Asks it for the resources of its node, to run its parts, and for connections to their
+ * terminals. */
 static void take_agent(struct node *node, struct bufferevent *stream)
 {
 	struct substep_nodes *n = node->nodes;
@@ -301,7 +305,7 @@ static void take_agent(struct node *node, struct bufferevent *stream)
 	n->handlers->changed(n->m);
 }
 
-/* An agent is connected, or through it a program on its node or a terminal. */
+/* Called for a new connection: of an agent, or of a program or a terminal on the agent's node. `name`: as in substep_link.h. */
 static void stream_opened(const char *name, struct bufferevent *stream, void *arg)
 {
 	struct substep_nodes *n = arg;

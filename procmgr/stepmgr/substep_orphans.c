@@ -1,8 +1,8 @@
 /* substep_orphans.c - reads the keeper's file of orphans.
  *
  * Called by: substep_recovery.c, for tasks that an earlier step manager has started; substep_engine.c, for the end of the step.
- * Invariants: pid and start time together name one process. The first line is "open", "call" (the agents), "port" (listen for clients on
- * other machines), "both" of these, or "ends" (the step is ended). */
+ * Invariants: pid and start time together name one process. The first line of the file is what the keeper wants: "call" (call the
+ * agents), "port" (listen for clients on other machines), "both" of these, "open" (neither), or "ends" (the step is ended). */
 #include "procmgr/stepmgr/substep_orphans.h"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* substep_part.c - the tasks of a sub-step on another node (substep_part.h).
  *
- * Called by: substep_nodes.c, substep_place.c, substep_recovery.c and, for what agents send, substep_engine.c.
- * Invariants: output of a part goes into spools here, as that of tasks of this node does. */
+ * Called by: substep_nodes.c, substep_place.c, substep_recovery.c and, for events of agents, substep_engine.c.
+ * Invariants: output of a part goes into spools of this process, like that of tasks on this node. */
 #include "procmgr/stepmgr/substep_part.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ void substep_part_free_all(struct substep *s)
 	s->part_count = 0;
 }
 
-/* Have the part's tasks get their input: from the client, or from a file on their node. */
+/* Add to the request where the part's tasks get their input: from the client, or from a file on their node. */
 static void add_input(const struct substep *s, const struct substep_part *part, json_t *request)
 {
 	bool is_client = strcmp(s->spec->input, "client") == 0;
@@ -73,7 +73,7 @@ json_t *substep_part_request(const struct substep *s, const struct substep_part 
 	return request;
 }
 
-/* Add output to the spool of its task; bytes that are there already are dropped. */
+/* Add output of an event to the spool of its task. Bytes that the spool has already are dropped. */
 static void take_output(struct substep *s, const struct substep_part *part, const json_t *event, const char *bytes, size_t size)
 {
 	json_int_t at = json_integer_value(json_object_get(event, "task")),
@@ -89,7 +89,7 @@ static void take_output(struct substep *s, const struct substep_part *part, cons
 	if (!is_of_client || known >= (int64_t)size || !substep_drain_make_spool(t, to))
 		return;
 	if (known < 0) {
-		if (!substep_spool_skip(spool, offset)) /* the agent does not have the bytes before */
+		if (!substep_spool_skip(spool, offset)) /* the agent does not have the bytes before `offset` any more */
 			return;
 		known = 0;
 	}
@@ -97,7 +97,8 @@ static void take_output(struct substep *s, const struct substep_part *part, cons
 	s->engine->handlers->output(s);
 }
 
-/* Returns true if a task of the part has failed. */
+/* Add the end of a part, which an event reports, to the figures of its sub-step. Returns true if a task of the part has
+ * failed. */
 static bool take_end(struct substep *s, struct substep_part *part, const json_t *event)
 {
 	const json_t *usage = json_object_get(event, "usage");

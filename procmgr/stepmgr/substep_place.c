@@ -2,11 +2,12 @@
  *
  * Called by: substep_engine.c.
  * Invariants:
- * - Without a wish for nodes, a sub-step runs on one node, the first that has what it needs; on several only if no single one is large
- *   enough.
- * - What other nodes have is not known before their agents have connected. They are called when a sub-step may need them.
- * - Memory and generic resources are for each node.
- * - Nothing starts on a node that is lost, and on one that is drained or about to leave only what no other node can run. */
+ * - A sub-step that asks for no number of nodes runs on one node, the first that has what it needs; on several only if no single
+ *   node is large enough.
+ * - The resources of another node are not known before its agent has connected. Agents are called when a sub-step may need them.
+ * - A sub-step's memory and generic resources are taken on each of its nodes.
+ * - Nothing starts on a node that is lost. On a node that is drained or about to leave, only sub-steps start that no other node
+ *   can run. */
 #include "procmgr/stepmgr/substep_place.h"
 
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static const char *name_of(struct substep_engine *m, int node)
 	return node == OWN_NODE ? m->node : substep_nodes_name(m->nodes, node);
 }
 
-/* May the sub-step run on the node, as far as its wishes say, and is the node still one of the step? */
+/* Returns true if the request allows the node (`nodelist`, `exclude`), and the node still belongs to the step and is not lost. */
 static bool is_meant(struct substep_engine *m, const struct substep_spec *spec, int node)
 {
 	const char *name = name_of(m, node);
@@ -38,7 +39,8 @@ static bool is_meant(struct substep_engine *m, const struct substep_spec *spec, 
 	       (!*spec->exclude || hosts_find(spec->exclude, name) < 0);
 }
 
-/* May the node be used: is its agent connected, and is it none to avoid? */
+/* Returns true if the node can be used now: its agent is connected, and it is not drained or leaving, unless the sub-step takes
+ * such. */
 static bool is_ready(struct substep_engine *m, const struct substep *s, int node)
 {
 	if (!s->takes_avoided && substep_event_use(m, name_of(m, node)) != SUBSTEP_NODE_FREE)
@@ -91,7 +93,7 @@ static bool take_single(struct substep_engine *m, struct substep *s, const char 
 	return false;
 }
 
-/* Take as many tasks on each node as fit there. */
+/* Take resources for as many tasks on each node as it has room for, until all tasks have some. Returns false if they have not. */
 static bool take_spread(struct substep_engine *m, struct substep *s, const char **reason)
 {
 	int placed = 0;
@@ -109,7 +111,7 @@ static bool take_spread(struct substep_engine *m, struct substep *s, const char 
 	return false;
 }
 
-/* Has the sub-step got something on a node with this name? A growth may be on a node that the step has already. */
+/* Has the sub-step taken resources on a node with this name already? A growth may be on a node that the step itself has too. */
 static bool has_node(struct substep_engine *m, const struct substep *s, const char *name)
 {
 	if (s->ranks.count > 0 && strcmp(m->node, name) == 0)
@@ -120,7 +122,7 @@ static bool has_node(struct substep_engine *m, const struct substep *s, const ch
 	return false;
 }
 
-/* Take a number of nodes, with the tasks shared out as the request says. */
+/* Take resources on as many nodes as the request asks for, with the tasks distributed as it asks. */
 static bool take_nodes(struct substep_engine *m, struct substep *s, const char **reason)
 {
 	int wanted = s->spec->nodes, found = 0;
@@ -138,7 +140,7 @@ static bool take_nodes(struct substep_engine *m, struct substep *s, const char *
 	return false;
 }
 
-/* Is the agent of a node that may serve not connected? */
+/* Returns true if the sub-step may run on some node whose agent is not connected. */
 static bool lacks_agents(struct substep_engine *m, const struct substep *s)
 {
 	for (int node = 0; node < substep_nodes_count(m->nodes); node++)
@@ -164,7 +166,8 @@ static bool can_run(struct substep_engine *m, const struct substep *s)
 	return spec->nodes > 0 ? found >= spec->nodes : most >= s->ntasks;
 }
 
-/* Find out whether the sub-step needs nodes that are to be avoided. What a node has is not known before its agent is there. */
+/* Set s->takes_avoided: whether the sub-step needs nodes that are drained or leaving. It needs none as long as the agent of
+ * another node is not connected, since the resources of that node are not known yet. */
 static void choose_avoided(struct substep_engine *m, struct substep *s)
 {
 	bool any = false;

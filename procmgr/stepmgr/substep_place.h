@@ -4,13 +4,16 @@
 
 #include "procmgr/stepmgr/substep_engine.h"
 
-/* Can a sub-step with this spec ever run, as far as is known? If not, the reason says what is too much. */
+/* Can a sub-step with this spec ever run? Nodes whose resources are not known count as large enough. If not, the error says
+ * why. */
 bool substep_place_can(struct substep_engine *m, const struct substep_spec *spec, struct err *e);
 
-/* Can the nodes, all of which are known now, never run the waiting sub-step? The reason then says what is too much. */
+/* Returns true if the resources of all nodes are known now, and the nodes can never run the waiting sub-step. The error then says
+ * why. */
 bool substep_place_is_never(struct substep_engine *m, struct substep *s, struct err *e);
 
-/* Set aside what a sub-step needs, on one node or several. Returns false if it has to wait: `reason` (a constant) says for what. */
+/* Take the resources that a sub-step needs, on one node or several. Returns false if the sub-step has to wait: *reason (a
+ * constant) says for what. */
 bool substep_place_take(struct substep_engine *m, struct substep *s, const char **reason);
 
 /* Give back the resources that a sub-step has on all nodes. */

@@ -1,9 +1,10 @@
-/* substep_pool.c - sets CPUs, memory and generic resources of the allocation aside for sub-steps.
+/* substep_pool.c - allocates CPUs, memory and generic resources of the step's allocation on one node to sub-steps.
  *
  * Called by: substep_engine.c, and substep_nodes.c for other nodes.
  * Invariants:
  * - A CPU or a unit of a generic resource belongs to one sub-step at most. A sub-step with `overlap` holds no CPU.
- * - What is set aside is the user's own order. The kernel enforces only the limits of the whole step. */
+ * - The shares of sub-steps only keep order among the user's own programs. The kernel enforces the limits of the whole step
+ *   alone. */
 #include "procmgr/stepmgr/substep_pool.h"
 
 #include <hwloc.h>
@@ -30,7 +31,8 @@ struct substep_pool {
 	hwloc_topology_t topology; /* NULL until a sub-step is bound to cores or sockets */
 };
 
-/* Find the CPU numbers: those that this process may use, if they are as many as the allocation has. */
+/* Set the CPU number of each CPU of the pool: those that this process may use, if they are as many as the allocation has; else
+ * -1. */
 static void find_numbers(struct substep_pool *pool)
 {
 	cpu_set_t set;
@@ -128,7 +130,7 @@ static bool each_gres(const char *gres, bool (*each)(const char *name, long coun
 
 struct gres_check {
 	const struct substep_pool *pool;
-	bool *unit; /* units that have been chosen */
+	bool *unit; /* by index of the unit in the pool: the unit has been chosen */
 	bool free_only;
 	struct err *e;
 };
@@ -145,7 +147,7 @@ static bool choose_units(const char *name, long count, void *arg)
 	return count == 0;
 }
 
-/* A request may name a resource twice: then add up both numbers. */
+/* Choose `count` units of a resource that a request names. If the request names the resource twice, both numbers add up. */
 static bool check_gres(const char *name, long count, void *arg)
 {
 	struct gres_check *c = arg;
@@ -232,7 +234,8 @@ json_t *substep_pool_share_json(const struct substep_pool *pool, const struct su
 			 indexes_json(share->unit, pool->unit_count), "mem", (json_int_t)share->mem_mb);
 }
 
-/* Read a list of indexes below `count`. Returns which ones it names; *named is their number. */
+/* Read a JSON list of indexes below `count`. Returns an array of `count` members, true for each index in the list, malloc'ed;
+ * *named is the number of those. */
 static bool *read_indexes(const json_t *list, int count, int *named)
 {
 	bool *chosen = xcalloc((unsigned long)count + 1, sizeof *chosen);
@@ -311,7 +314,8 @@ static int map_entry(const char *map, int index, int *cpu)
 	return count;
 }
 
-/* Bind task `index` to the CPU at this place of the map, which is used in turns. substep_spec.c has checked the map. */
+/* Add to `set` the CPU of the map to which task `index` is bound. If there are more tasks than CPUs in the map, the map is used
+ * from its first CPU again. substep_spec.c has checked the map. */
 static bool bind_map(const char *map, int index, cpu_set_t *set)
 {
 	int cpu = 0;

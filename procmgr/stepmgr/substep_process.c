@@ -2,8 +2,8 @@
  *
  * Called by: substep_engine.c.
  * Invariants:
- * - A task leads a session. So its processes are found as long as they do not make sessions of their own; those that do end with
- *   the step.
+ * - A task leads a session. So its processes are found as long as they do not make sessions of their own. A process that does so
+ *   is not signalled here, and ends with the step.
  * - A task starts with no descriptor but its three streams, with the default for every signal, and with the limits of the step. */
 #include "procmgr/stepmgr/substep_process.h"
 
@@ -53,7 +53,7 @@ static const char *variable(char *const *environment, const char *name)
 	return NULL;
 }
 
-/* Find the program in the PATH of the environment. Returns false if it is not there. */
+/* Find the path of the program by PATH of the task's environment. Returns false if there is no such program. */
 static bool find_program(const struct substep_start *start, char found[PATH_MAX])
 {
 	const char *name = start->argv[0], *path = variable(start->environment, "PATH");
@@ -88,8 +88,8 @@ struct child {
 	int failure; /* errno */
 };
 
-/* The new process. With its parent's memory, but its own descriptors and signals. It is not checked by AddressSanitizer, whose notes
- * about its stack would stay behind when it executes the program. */
+/* Runs in the new process, which shares the memory of its parent, but has its own descriptors and signals. AddressSanitizer does
+ * not check this function: its data about the stack would stay in the parent when the process executes the program. */
 __attribute__((no_sanitize("address"))) static int run_child(void *arg)
 {
 	struct child *c = arg;
@@ -106,7 +106,8 @@ __attribute__((no_sanitize("address"))) static int run_child(void *arg)
 	return 127;
 }
 
-/* Start the program in a new process. Its parent waits until it executes the program, so one stack serves all. */
+/* Start the program in a new process. This process waits until the new one has executed the program, so all use one stack in
+ * turn. */
 static pid_t process_spawn(const struct substep_start *start, const char *program, int *failure)
 {
 	static _Alignas(16) char stack[64 * 1024];
@@ -122,7 +123,7 @@ static pid_t process_spawn(const struct substep_start *start, const char *progra
 	return *failure ? -1 : pid;
 }
 
-/* A child inherits the affinity and the limit of open files, so both are set while it starts. */
+/* A child inherits the affinity and the limit of open files, so this process has those of the task while the child starts. */
 pid_t substep_process_start(const struct substep_start *start, struct err *e)
 {
 	char program[PATH_MAX];

@@ -24,7 +24,7 @@ struct substep_start {
  * this process ignores or handles at this call. */
 void substep_process_open(void);
 
-/* Start a program in a session of its own. Returns its pid, or -1. */
+/* Start a program in a session of its own. Returns the pid of its process, or -1. */
 pid_t substep_process_start(const struct substep_start *start, struct err *e);
 
 /* Send a signal to all processes of the sessions of these tasks. */

@@ -9,13 +9,14 @@ struct substep_ranks {
 	int first, stride, count, block;
 };
 
-/* Returns the rank of the task at a position, from 0 on. The inverse: the position of a rank that is there. */
+/* Returns the rank of the task at a position, which counts from 0. The second function returns the position of one of these
+ * ranks. */
 int substep_ranks_at(const struct substep_ranks *r, int position);
 int substep_ranks_position(const struct substep_ranks *r, int rank);
 
 bool substep_ranks_have(const struct substep_ranks *r, int rank);
 
-/* Are all ranks from 0 to total - 1? */
+/* Is each of these ranks from 0 to total - 1? */
 bool substep_ranks_are_valid(const struct substep_ranks *r, int total);
 
 /* Returns the ranks on node `node` (from 0 on) of `nodes`, for `total` tasks. With `plane`, blocks of so many tasks go to the nodes in turns;

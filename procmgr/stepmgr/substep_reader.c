@@ -72,7 +72,7 @@ static void send_ended(const struct substep_reader *r)
 	free(usage);
 }
 
-/* Send what a stream of a task has beyond the reader's offset. Returns false if the client has no room for all of it. */
+/* Send the output of one stream of a task from the reader's offset on. Returns false if the client has no room for all of it. */
 static bool send_stream(struct substep_reader *r, int rank, int stream)
 {
 	static char bytes[BYTES_MOST];
@@ -146,7 +146,7 @@ static void viewer_window(void *arg, int rows, int cols)
 							 r->substep->number, "rows", rows, "cols", cols));
 }
 
-/* The terminal has sent all: its program has ended, or a text was asked for. */
+/* Called when the terminal has sent all of its output: its program has ended, or the client asked for the text alone. */
 static void viewer_ended(void *arg)
 {
 	struct substep_reader *r = arg;
@@ -254,7 +254,7 @@ void substep_reader_started(struct substep *s)
 		next = LIST_NEXT(r, of_substep);
 		if (s->run > 1)
 			memset(r->offsets, 0, (size_t)s->ntasks * SUBSTEP_STREAMS * sizeof *r->offsets);
-		end_view(r); /* of the run before */
+		end_view(r); /* end the view of the run before */
 		r->viewed = false;
 		substep_reader_pump(r);
 	}

@@ -15,9 +15,9 @@ struct substep_reader {
 	json_int_t id;			      /* id of the reader's request */
 	bool runs;			      /* the reader's request is `run`, so the sub-step ends with the connection */
 	bool gives_input;		      /* the requests `input` and `resize` of this connection are for the sub-step */
-	bool only_end;			      /* the reader's request is `wait` */
+	bool only_end;			      /* the reader's request is `wait`, so only the end of the sub-step is sent */
 	enum substep_input_state input_state; /* state of the input that the client was last sent */
-	/* only of a step manager, a client of this agent: offset up to which it may send input */
+	/* only in an agent, where the client is the step manager: offset up to which it may send input */
 	int64_t credit;
 	int64_t *offsets;	       /* for both streams of each task: offset of the next byte to send */
 	int64_t sent_at;	       /* when the client last took output, by clock_boot_us() */
@@ -39,14 +39,15 @@ void substep_reader_pump(struct substep_reader *r);
 /* Does the client that runs the sub-step lack much of this stream, and has it taken output within the last second? */
 bool substep_reader_lags(const struct substep *s, int rank, int stream);
 
-/* Pass keys to the terminal of the sub-step, at the latest when it is there. */
+/* Pass keys to the terminal of the sub-step; if the terminal is not connected yet, keep them until it is. */
 void substep_reader_type(struct substep_reader *r, const void *bytes, size_t size);
 
 /* Send the event `queued` or `started`. */
 void substep_reader_send_queued(struct substep_reader *r);
 void substep_reader_send_started(struct substep_reader *r);
 
-/* Send what has become of the input, if that has changed; and a step manager how much more it may send. */
+/* Send the client the state of the input (taken, lost), if that has changed. A step manager is also sent how much more it may
+ * send. */
 void substep_reader_send_input(struct substep_reader *r);
 
 /* The engine calls these for each change of a sub-step; they inform all readers of the sub-step. */

@@ -28,8 +28,8 @@ bool substep_record_has_room(const struct substep_engine *m, const struct subste
 	return substep_journal_reserve(m->journal, bytes, e);
 }
 
-/* Returns the number of the record `env` that has this environment, and writes one if the last one had another. Clients of one
- * script have mostly the same environment. */
+/* Returns the number of the record `env` that has this environment. Writes such a record unless the last one has the same
+ * environment: clients of one script mostly have the same. */
 static int env_record(struct substep_engine *m, json_t *env)
 {
 	if (m->env && json_equal(m->env, env))
@@ -91,7 +91,7 @@ struct substep_ranks substep_record_ranks(const json_t *list, int ntasks)
 	return good && substep_ranks_are_valid(&r, ntasks) ? r : (struct substep_ranks){0, 1, 0, 0};
 }
 
-/* Write the names of all nodes of a sub-step, as in "n1,n3". */
+/* Returns the names of all nodes of a sub-step, as in "n1,n3", malloc'ed. */
 static char *node_names(const struct substep_engine *m, const struct substep *s)
 {
 	const char **names = xcalloc((size_t)s->part_count + 1, sizeof *names);

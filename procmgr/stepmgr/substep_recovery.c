@@ -2,9 +2,9 @@
  *
  * Called by: stepmgr.c at its start.
  * Invariants:
- * - A process that the journal names by pid and start time is watched on. Its end comes from the keeper, which reaps it.
- * - A task that has no record `begin` has not executed its program, and is started. No child of the earlier step manager is still
- *   about to write one: the journal is locked by each until it executes its program, and not read before. */
+ * - A process that the journal names by pid and start time is watched until it ends. The keeper, which reaps it, reports its end.
+ * - A task that has no record `begin` has not executed its program, and is started. No child of the earlier step manager can
+ *   still write such a record: each child locks the journal until it executes its program, and the journal is read after that. */
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ enum { LOOK_USEC = 20000, LOST_USEC = 10000000, RETURN_S = 10 };
 
 struct replay {
 	struct substep_engine *m;
-	json_t *envs; /* by number - 1 */
+	json_t *envs; /* environments of the records `env`, by number - 1 */
 };
 
 static void replay_queue(struct replay *r, const json_t *record)
@@ -107,7 +107,8 @@ static void replay_end(struct substep *s, const json_t *record)
 	s->peers = NULL;
 }
 
-/* Take again what the sub-step has on this node, and know its parts. What they have of other nodes is taken when the agents connect. */
+/* Take the sub-step's share of this node's pool again, and add its parts. Their shares of other nodes are taken when agents
+ * connect. */
 static void replay_place(struct substep_engine *m, struct substep *s, const json_t *record)
 {
 	const json_t *part;
@@ -221,7 +222,7 @@ static void adopt_substep(struct substep *s)
 	substep_engine_start_tasks(s->engine, s);
 }
 
-/* Use files of the store, also of a sub-step that has ended: its client may not have all of the output. */
+/* Use files of a task from the store, also of a sub-step that has ended: its client may not have all of the output. */
 static bool take_stored(const struct substep_stored *stored, const int fds[SUBSTEP_STORED_MOST], void *arg)
 {
 	struct substep *s = substep_table_find(arg, stored->number);

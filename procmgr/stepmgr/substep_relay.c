@@ -2,9 +2,9 @@
  *
  * Called by: substep_agent.c and substep_bridge.c; the event loop.
  * Invariants:
- * - At most about WAITING_MOST bytes wait for a side that does not read: then the other side is not read.
+ * - If about WAITING_MOST bytes wait for a side that does not read, no more bytes are read from the other side.
  * - What one side has sent before its end reaches the other side.
- * - A far side that is to close the connection has LINGER_S for it. */
+ * - A far side that is to close its connection itself (substep_relay_join) has LINGER_S seconds for that. */
 #include "procmgr/stepmgr/substep_relay.h"
 
 #include <event2/buffer.h>
@@ -83,7 +83,7 @@ static void side_changed(struct bufferevent *side, short what, void *arg)
 		evbuffer_drain(bufferevent_get_output(side), evbuffer_get_length(bufferevent_get_output(side)));
 		return;
 	}
-	side_sent(side, r); /* what came before the end */
+	side_sent(side, r); /* pass on the bytes that came before the end */
 	bufferevent_disable(side, EV_READ | EV_WRITE);
 	bool both = r->ends;
 	r->ends = true;
@@ -118,5 +118,6 @@ void substep_relay_join(struct bufferevent *near, struct bufferevent *far)
 {
 	struct relay *r = relay_new(near, far);
 	r->late = evtimer_new(bufferevent_get_base(far), relay_late, r);
-	bufferevent_trigger(far, EV_READ, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS); /* what has come before */
+	bufferevent_trigger(far, EV_READ,
+			    BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS); /* pass on the bytes that are buffered */
 }

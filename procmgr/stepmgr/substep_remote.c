@@ -1,12 +1,12 @@
 /* substep_remote.c - listens for clients on other machines (substep_remote.h).
  *
- * Called by: stepmgr.c and substep_engine.c; the event loop for what comes.
+ * Called by: stepmgr.c and substep_engine.c; the event loop for connections and their bytes.
  * Invariants:
- * - Nothing listens before the keeper asks for it, and only on the first node of the step.
- * - Key and certificate are made anew by each step manager, and only in memory. A token names the certificate, so it is of no use
- *   to another server, and no earlier step manager has admitted it.
- * - A connection gives its token first. Until then it costs at most ARRIVALS_MOST connections, ARRIVAL_S seconds and a few KiB;
- *   the oldest one is closed for a new one.
+ * - This process listens only on the first node of the step, and only after the keeper has asked for it.
+ * - Each step manager makes a new key and certificate, only in memory. A token names the certificate, so it is of no use to
+ *   another server, and no earlier step manager has admitted it.
+ * - A connection sends its token first. At most ARRIVALS_MOST connections have not done so, each for ARRIVAL_S seconds at most
+ *   and with a few KiB of memory. For a new one beyond that, the oldest is closed.
  * - A token is admitted once. */
 #include "procmgr/stepmgr/substep_remote.h"
 
@@ -36,7 +36,7 @@ struct arrival {
 	TAILQ_ENTRY(arrival) next;
 	struct bufferevent *stream;
 	struct event *late;
-	bool is_refused; /* waits until the peer has read why */
+	bool is_refused; /* the token was refused; the connection waits until the peer has read the reason */
 };
 
 static struct {
@@ -89,7 +89,8 @@ static void forget_expired(int64_t now)
 			i++;
 }
 
-/* Note that a token was used. Returns false if it was used before. */
+/* Add the token to those that were admitted. Returns false if it was admitted before, or too many were admitted within a
+ * minute. */
 static bool token_admit_once(const struct step_token *token, struct err *e)
 {
 	for (int i = 0; i < remote.admitted_count; i++)
@@ -109,7 +110,7 @@ static bool is_own(const char *variable, int64_t value)
 	return own && strtoll(own, NULL, 10) == value;
 }
 
-/* May the holder of a token connect here and now? */
+/* May the client that sends this token connect to this step manager now? */
 static bool token_admit(const char *text, size_t size, struct err *e)
 {
 	struct step_token token;
@@ -130,7 +131,8 @@ static bool token_admit(const char *text, size_t size, struct err *e)
 	return token_admit_once(&token, e);
 }
 
-/* Say why the token is refused. The connection stays until the peer closes it, since closing it first could lose the reason. */
+/* Send the peer the reason why its token is refused. The connection stays until the peer closes it: closing it here could lose
+ * the reason. */
 static void arrival_refuse(struct arrival *a, const struct err *e)
 {
 	json_t *event = json_pack("{s:s, s:i, s:s}", "event", "error", "id", 0, "message", e->message);
@@ -194,7 +196,7 @@ static void accept_client(struct evconnlistener *listener, evutil_socket_t fd, s
 	bufferevent_enable(a->stream, EV_READ | EV_WRITE);
 }
 
-/* Make a key and a certificate for it, which says nothing: clients know its fingerprint. */
+/* Make a key, and a certificate for it. The names in the certificate do not matter: clients know its fingerprint. */
 static bool make_certificate(SSL_CTX *context)
 {
 	unsigned char digest[SEAL_HASH_SIZE];
@@ -230,7 +232,7 @@ static SSL_CTX *make_context(struct err *e)
 	return NULL;
 }
 
-/* Load the key again at a path that names the open file: the folder of keys may be closed to the user. */
+/* Load the key sign.pub by a path that names the open file: the user may not have access to the folder of keys. */
 static struct seal_verify_key *load_key(struct err *e)
 {
 	char path[64];

@@ -4,7 +4,7 @@
 
 #include "procmgr/stepmgr/substep_engine.h"
 
-/* Verify tokens with the key sign.pub, which is open as `key_fd`. Opens nothing. */
+/* Set the key with which tokens are verified: sign.pub, which is open as `key_fd`. Does not listen yet. */
 void substep_remote_use(int key_fd);
 
 /* Listen for clients, unless this process does already, and write a journal record `listen`, which procmgrd reports. */

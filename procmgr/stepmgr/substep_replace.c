@@ -2,9 +2,10 @@
  *
  * Called by: substep_engine.c for each failed node.
  * Invariants:
- * - The request is a sub-step that runs `rota grow` on this node, so the journal has it, it is retried, and people see how it ended.
- * - Its key names the node: one replacement for each node, whoever is killed. The key of the growth is of the attempt and the node, so
- *   a sub-step that runs twice asks once. */
+ * - A node is asked for by a sub-step that runs `rota grow` on this node. So the journal has the sub-step, it is retried, and
+ *   people see how it ended.
+ * - The key of the sub-step names the failed node, so each failed node is replaced once, even if the step manager is killed. The
+ *   client key of the growth names attempt and node, so a sub-step that runs twice asks for one node. */
 #include "procmgr/stepmgr/substep_replace.h"
 
 #include <stdlib.h>
@@ -30,7 +31,7 @@ static const char *value_of(const char *name)
 	return value ? value : "";
 }
 
-/* Returns the request of a sub-step that asks for the node. */
+/* Returns the request `run` of a sub-step that asks for a node in place of `node`. */
 static json_t *request_for(const struct substep_engine *m, const char *node)
 {
 	json_t *growth_key = json_sprintf("--client-key=replace %s.%s.%s %s", value_of("ROTA_JOB_ID"), value_of("ROTA_STEP_ID"),

@@ -4,7 +4,8 @@
 
 #include "procmgr/stepmgr/substep_engine.h"
 
-/* Returns a sub-step that asks for a node in place of this one. NULL: its request was queued before, or the owner of the job wants none. */
+/* Returns the spec of a sub-step that asks for a node in place of `node`. NULL: such a sub-step was queued before, or the owner
+ * of the job wants none (no --replace-failed). */
 struct substep_spec *substep_replace_spec(const struct substep_engine *m, const char *node);
 
 #endif

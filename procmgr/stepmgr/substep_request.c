@@ -1,4 +1,4 @@
-/* substep_request.c - does what clients ask for.
+/* substep_request.c - handles the requests of clients.
  *
  * Called by: substep_client.c for each message.
  * Invariants: a request that is not valid changes nothing, and is answered by the event `error`. */
@@ -46,7 +46,7 @@ static char *copy_text(const json_t *client, const char *name)
 	return text ? xstrdup(text) : NULL;
 }
 
-/* Read who attaches. */
+/* Read from a request the user and the host of the person who attaches. */
 static void read_client(const json_t *request, struct substep_reader *r)
 {
 	const json_t *client = json_object_get(request, "client");
@@ -88,7 +88,8 @@ static int64_t offset_of(const json_t *request, const char *name)
 	return offset > 0 ? offset : 0;
 }
 
-/* Read from a request how a client sees a terminal. The client may be a step manager that asks for its own client. */
+/* Read from a request how a client sees a terminal (struct substep_view). Only a step manager, the client of an agent, may ask
+ * for the mode monitor. */
 static bool read_view(const struct substep_connection *c, const json_t *request, struct substep_view *view, struct err *e)
 {
 	const char *mode = json_string_value(json_object_get(request, "mode"));
@@ -248,8 +249,8 @@ static struct substep_reader *input_reader(struct substep_connection *c, const j
 	return NULL;
 }
 
-/* Write to the standard input of tasks, as far as their memory allows. A step manager that sends more than it has credit for is
- * disconnected, since its connection must not wait for a task. */
+/* Write bytes of a request `input` to the standard input of tasks. If too many bytes wait for a task, the client is not read for
+ * a while. A step manager that sends more than its credit is disconnected, since its connection must not wait for a task. */
 static void write_input(struct substep_connection *c, struct substep_reader *r, const json_t *request, const void *bytes,
 			size_t size)
 {
@@ -273,7 +274,8 @@ static void write_input(struct substep_connection *c, struct substep_reader *r, 
 	}
 }
 
-/* Input for a sub-step that has ended is dropped: the client could not know. */
+/* Handle a request `input`. Input for a sub-step that has ended is dropped without an error: the client may not have seen the end
+ * yet. */
 static void take_input(struct substep_connection *c, const json_t *request, const void *bytes, size_t size)
 {
 	struct substep_reader *r = input_reader(c, request);
@@ -283,7 +285,7 @@ static void take_input(struct substep_connection *c, const json_t *request, cons
 		write_input(c, r, request, bytes, size);
 }
 
-/* Read the size of a window. Returns false if the request has none. */
+/* Read the size of a window from a request. Returns false if the request has no valid size. */
 static bool read_size(const json_t *request, int *rows, int *cols)
 {
 	json_int_t r = json_integer_value(json_object_get(request, "rows")),

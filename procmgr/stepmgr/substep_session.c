@@ -5,7 +5,7 @@
  * - The terminal reports times of keys and output at most LAG_USEC late, so a deadline is that much later. A session is never ended
  *   early.
  * - A deadline only moves to later times, so a timer that is too early is set again, and no key or output touches it.
- * - Times alone are recorded at most once in RECORD_USEC, once more after somebody has left, and not while they do not change. */
+ * - New times of keys and output are recorded at most once in RECORD_USEC, and once more after somebody has left. */
 #include "procmgr/stepmgr/substep_session.h"
 
 #include <stdio.h>
@@ -34,15 +34,15 @@ struct substep_session {
 	/* when a key was last typed and output last written, by clock_boot_us(); 0: not in this run */
 	int64_t key_at, output_at;
 	int64_t recorded_at;
-	bool changed; /* since recorded_at */
-	bool warned;  /* since the last activity */
+	bool changed; /* a fact of the session has changed since recorded_at */
+	bool warned;  /* people were warned since the last key or output */
 	struct substep_idle_limit limit;
 	struct event *record, *timeout;
 	void (*idle)(struct substep *s);
 	TAILQ_HEAD(, substep_person) persons;
 };
 
-static struct substep_idle_limit given; /* by the keeper */
+static struct substep_idle_limit given; /* shortest limit of all sessions, which the keeper has given (ROTA_STEP_IDLE) */
 
 void substep_session_use_limit(const char *text)
 {
@@ -161,7 +161,7 @@ static void warn_people(struct substep_session *o, int64_t left)
 	o->warned = true;
 }
 
-/* Returns how long before the end of an idle session its people are warned. */
+/* Returns how many microseconds before the end of an idle session its people are warned. */
 static int64_t warning_usec(const struct substep_session *o)
 {
 	int64_t half = o->limit.seconds * USEC / 2;

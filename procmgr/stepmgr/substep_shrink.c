@@ -3,7 +3,7 @@
  * Called by: substep_request.c for the request `shrink`, substep_recovery.c.
  * Invariants:
  * - The record `shrink`, which procmgrd reports, is in the journal before the request is answered. Nothing starts on the node from then
- *   on. That the node has left comes later, by the keeper's files (substep_growth.c, substep_changes.c).
+ *   on. Later the keeper's files say that the node has left (substep_growth.c, substep_changes.c).
  * - A node of a growth is given back with all nodes of its growth. The first node of the step is not among the nodes here. */
 #include "procmgr/stepmgr/substep_shrink.h"
 
@@ -43,7 +43,7 @@ static const struct substep *find_running(const struct substep_engine *m, int no
 	return NULL;
 }
 
-/* Do tasks of the step itself run on the node? They have ended where the node has left. */
+/* Do tasks of the step itself run on the node? On a node that has left the step, they have ended. */
 static bool has_tasks(const struct substep_engine *m, int node)
 {
 	return m->has_tasks && !substep_nodes_growth(m->nodes, node);
@@ -90,8 +90,8 @@ static void refuse_unknown(const struct substep_engine *m, const char *name, str
 		err_set(e, "the step has no node %s", name);
 }
 
-/* Returns the index of a node with this name: one of a growth before one of the step itself, an idle one before others. Returns -1 with an
- * error if it cannot be given back. */
+/* Returns the index of a node with this name: preferably one on which nothing runs, and among equals one of a growth. Returns -1
+ * with an error if no such node can be given back. */
 static int find_named(const struct substep_engine *m, const char *name, bool force, struct err *e)
 {
 	int busy = -1;
@@ -122,7 +122,8 @@ static bool choose_named(const struct substep_engine *m, const char *nodelist, b
 	return count > 0 || err_set(e, "\"nodes\" must be a list of nodes");
 }
 
-/* Choose `count` nodes from the last: nodes of growths come after those of the step itself. Those on which nothing runs come first. */
+/* Choose `count` nodes, those on which nothing runs first. Among equals, the last in the list is chosen first: nodes of growths
+ * are in it after those of the step itself. */
 static bool choose_last(const struct substep_engine *m, int count, bool force, bool *chosen, struct err *e)
 {
 	int there = 0, left = count;

@@ -4,7 +4,7 @@
 
 #include "procmgr/stepmgr/substep_engine.h"
 
-/* Send a signal to all processes of the tasks of a sub-step, on all nodes. One that does not run gets none. */
+/* Send a signal to all processes of the tasks of a sub-step, on all nodes. Does nothing if the sub-step does not run. */
 void substep_signal_send(struct substep_engine *m, struct substep *s, int signal);
 
 #endif

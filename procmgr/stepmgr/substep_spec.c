@@ -178,7 +178,8 @@ static bool check_multi(const struct substep_spec *spec, struct err *e)
 	return true;
 }
 
-/* Is `map` a list of CPU numbers like "0-3,8"? It is short enough that the number of its CPUs is an int. */
+/* Is `map` a list of CPU numbers like "0-3,8"? A longer text than MAP_MOST is refused, so that the number of CPUs fits into an
+ * int. */
 static bool check_map(const char *map, struct err *e)
 {
 	enum { MAP_MOST = 65536 };
@@ -205,14 +206,15 @@ static bool check_bind(const char *bind, struct err *e)
 	return err_set(e, "\"cpu_bind\" must be none, threads, cores, sockets or map:0,2,…, not \"%.64s\"", bind);
 }
 
-/* Returns the last part of the program's path. */
+/* Returns the last component of the path of the program in `argv`. */
 static const char *name_of(const json_t *argv)
 {
 	const char *program = json_string_value(json_array_get(argv, 0)), *slash = program ? strrchr(program, '/') : NULL;
 	return slash && slash[1] ? slash + 1 : program;
 }
 
-/* A name that begins with a letter is not mistaken for a job, which `rota attach` takes too. */
+/* Check the name of a session. It begins with a letter, so `rota attach`, which takes jobs too, does not mistake it for a job
+ * number. */
 static bool check_session(const struct substep_spec *spec, struct err *e)
 {
 	static const char known[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
@@ -273,7 +275,7 @@ static bool check_part(struct substep_spec *spec, struct err *e)
 	       err_set(e, "\"part\" has ranks of tasks that are not below \"total\"");
 }
 
-/* Read how tasks are shared out over nodes. */
+/* Read from the request how tasks are distributed over nodes. */
 static bool read_distribution(struct substep_spec *spec, struct err *e)
 {
 	const char *text = spec->distribution;
@@ -289,7 +291,7 @@ static bool read_distribution(struct substep_spec *spec, struct err *e)
 	return true;
 }
 
-/* Does each node get a task, and none too many? */
+/* Does each requested node get at least one task, and no node more than the request allows? */
 static bool check_nodes(const struct substep_spec *spec, struct err *e)
 {
 	int nodes = spec->nodes, most = nodes ? substep_ranks_of_node(spec->ntasks, nodes, 0, spec->plane).count : 0;

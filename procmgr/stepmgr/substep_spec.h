@@ -17,7 +17,7 @@ enum {
 	SUBSTEP_SESSION_SIZE = 65
 };
 
-/* Which tasks of a sub-step of the step's first node an agent runs. */
+/* The part of a sub-step that the step manager asks an agent to run: which of its tasks. */
 struct substep_part_spec {
 	int number; /* number of the sub-step in the step manager; 0: the request is for a sub-step of this process */
 	int total;  /* number of tasks of the sub-step on all nodes */
@@ -35,7 +35,7 @@ struct substep_spec {
 	int ntasks, cpus_per_task, priority, retry;
 	int nodes, ntasks_per_node; /* 0: any */
 	int plane;		    /* blocks of so many tasks go to the nodes in turns; 0: the tasks of a node are consecutive */
-	int notify;		    /* signal at each change of a node; 0: none */
+	int notify;		    /* number of the signal to send at each change of a node; 0: none */
 	int input_task;		    /* the only task that gets input of the client; -1: all do */
 	int64_t mem_mb, time_s, wait_s, idle_timeout_s; /* 0: no limit */
 	int rows, cols;					/* size of the terminal; 0: no terminal */

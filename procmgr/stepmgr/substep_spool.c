@@ -2,7 +2,7 @@
  *
  * Called by: substep_drain.c and substep_part.c (add output), substep_reader.c (reads it).
  * Invariants:
- * - The memory counts for the step. Only the last SUBSTEP_SPOOL_MOST bytes are kept. */
+ * - The memory of a spool counts as memory of the step. A spool keeps only its last SUBSTEP_SPOOL_MOST bytes. */
 #include "procmgr/stepmgr/substep_spool.h"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ void substep_spool_adopt(struct substep_spool *spool, int fd)
 	spool->lowest = first > 0 ? first : 0;
 }
 
-/* Truncate the file too: the store may keep it open for a while. */
+/* Truncate the file before it is closed: the store may keep it open for a while. */
 void substep_spool_drop(struct substep_spool *spool)
 {
 	if (spool->fd >= 0 && ftruncate(spool->fd, 0) == 0)
@@ -52,7 +52,8 @@ bool substep_spool_skip(struct substep_spool *spool, int64_t offset)
 	return true;
 }
 
-/* Drop what is before the offset, which readers are sent. Returns false if nothing of it is there. */
+/* Drop the bytes before the offset, in whole pages; readers are sent how many they miss. Returns false if none could be
+ * dropped. */
 static bool drop_before(struct substep_spool *spool, int64_t offset)
 {
 	enum { PAGE = 4096 };
@@ -69,7 +70,7 @@ void substep_spool_add(struct substep_spool *spool, const void *bytes, size_t si
 	const char *at = bytes;
 	while (spool->fd >= 0 && size > 0) {
 		ssize_t part = write(spool->fd, at, size);
-		/* Where the memory of the step is full, old output makes room for new. */
+		/* If the memory of the step is full, drop old output to have room for new output. */
 		if (part <= 0 && !drop_before(spool, spool->size))
 			return;
 		at += part > 0 ? part : 0;

@@ -18,15 +18,15 @@ struct substep_spool {
 enum { SUBSTEP_SPOOL_MOST = 16 << 20 }; /* most bytes that a spool keeps */
 
 bool substep_spool_make(struct substep_spool *spool, struct err *e);
-/* Use a spool of an earlier step manager, in place of its own; owns the descriptor. */
+/* Have the spool use the file `fd` of an earlier step manager's spool in place of its own; takes the descriptor. */
 void substep_spool_adopt(struct substep_spool *spool, int fd);
 void substep_spool_close(struct substep_spool *spool);
-void substep_spool_drop(struct substep_spool *spool); /* nobody needs the output any more */
+void substep_spool_drop(struct substep_spool *spool); /* drop the output, since nobody needs it any more */
 
 /* Add bytes. If the spool is full, drop its oldest bytes. */
 void substep_spool_add(struct substep_spool *spool, const void *bytes, size_t size);
 
-/* The next byte is that of `offset`; those before are lost. Returns false if the spool cannot have it. */
+/* Set the offset of the byte that will be added next; the bytes before it are lost. Returns false if the spool cannot do that. */
 bool substep_spool_skip(struct substep_spool *spool, int64_t offset);
 
 /* Read bytes from `offset` on. Returns their number, 0 at the end of the spool. */

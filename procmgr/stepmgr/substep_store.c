@@ -4,9 +4,9 @@
  * Invariants:
  * - The store is a socket pair. Descriptors that were sent and not received are open as long as the socket. The keeper holds the
  *   socket and reads nothing from it.
- * - The last message on a task has all of its files; earlier ones are not needed any more.
- * - The kernel bounds the store: a few hundred messages. Files that find no place are lost with the step manager, and so is what their task
- *   writes from then on. */
+ * - The last message on a task has all files of the task; earlier messages on it are not needed any more.
+ * - The kernel bounds the store to a few hundred messages. If files find no place in the store and the step manager dies, they
+ *   are lost, and so is all later output of their task. */
 #include "procmgr/stepmgr/substep_store.h"
 
 #include <stdlib.h>

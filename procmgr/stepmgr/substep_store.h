@@ -14,7 +14,7 @@ struct substep_stored {
 	int number, run, rank, files;
 };
 
-/* Use a socket pair of which the keeper holds both ends (procmgr/keeper/keeper_manager.c). */
+/* Use a socket pair as the store: `in` and `out` are its ends, both of which the keeper holds open too. */
 void substep_store_open(int in, int out);
 
 /* Put the files of `stored` into the store; fds[N] is file N. If the store is full, first remove the entries for which
@@ -22,8 +22,8 @@ void substep_store_open(int in, int out);
 void substep_store_put(const struct substep_stored *stored, const int fds[SUBSTEP_STORED_MOST],
 		       bool (*is_needed)(const struct substep_stored *stored, void *arg), void *arg);
 
-/* Take all out of the store, oldest first; fds[N] is file N, or -1. `take` owns the descriptors; it returns true to have copies of them stay
- * in the store. */
+/* Take all messages out of the store, the oldest first, and call `take` for each; fds[N] is file N, or -1. `take` owns the
+ * descriptors. It returns true to have copies of them stay in the store. */
 void substep_store_take(bool (*take)(const struct substep_stored *stored, const int fds[SUBSTEP_STORED_MOST], void *arg),
 			void *arg);
 

@@ -3,7 +3,7 @@
  * Called by: substep_engine.c and substep_recovery.c; substep_client.c and substep_peers.c look sub-steps up.
  * Invariants:
  * - A waiting sub-step is in the queue, a running one among the running ones, an ended one in neither.
- * - An ended sub-step keeps its figures. Only the last SUBSTEP_KEPT_MOST ones with output keep their output, and together at most
+ * - An ended sub-step keeps its figures. Of those with output, only the last SUBSTEP_KEPT_MOST keep it, and together at most
  *   SUBSTEP_KEPT_BYTES, which count as memory of the step. */
 #include <stdlib.h>
 #include <string.h>
@@ -117,7 +117,7 @@ static int64_t output_bytes(const struct substep *s)
 	return bytes;
 }
 
-/* Drop the oldest output that is kept; that of a sub-step with readers once they have it. */
+/* Drop the output of the sub-step whose output has been kept longest; if it has readers, only when they have all of it. */
 static void drop_oldest(struct substep_engine *m)
 {
 	struct substep *s = m->kept[m->kept_first];
@@ -129,7 +129,7 @@ static void drop_oldest(struct substep_engine *m)
 		substep_table_forget_output(s);
 }
 
-/* Output without a byte is not kept. */
+/* A sub-step whose output has no byte takes no place among those whose output is kept. */
 void substep_table_keep_output(struct substep_engine *m, struct substep *s)
 {
 	s->kept_bytes = output_bytes(s);

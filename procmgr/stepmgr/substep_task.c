@@ -59,10 +59,10 @@ struct beginning {
 	struct substep_engine *m;
 	struct substep_task *t;
 	int rank;
-	int64_t before; /* any start time before that of the process */
+	int64_t before; /* a time before the process was started, by clock_boot_ns() */
 };
 
-/* In the new process: note which process the task is. */
+/* Runs in the new process: stores the task's pid and start time, and writes its record `begin`. */
 static bool begin_task(void *arg)
 {
 	struct beginning *b = arg;

@@ -1,8 +1,7 @@
 /* substep_terminal.c - connects to a rota-terminal of this node (substep_terminal.h).
  *
- * Called by: substep_viewer.c and substep_bridge.c; the event loop.
- * Invariants: the name of the socket is free to every user. Nothing is sent to, or read from, a process of another user that listens
- * there. */
+ * Called by: substep_viewer.c and substep_bridge.c; the event loop. Invariants: any user can bind the name of the socket. Nothing
+ * is sent to, or read from, a process of another user that listens at that name. */
 #include "procmgr/stepmgr/substep_terminal.h"
 
 #include <arpa/inet.h>

@@ -1,10 +1,11 @@
 /* substep_usage.c - measures what running sub-steps use now (substep_usage.h).
  *
- * Called by: substep_request.c, substep_client.c, and substep_engine.c for what agents answer.
+ * Called by: substep_request.c, substep_client.c, and substep_engine.c for answers of agents.
  * Invariants:
- * - Nothing is measured unless somebody asks, and not more than once a second, nor for more than a twentieth of the time.
- * - A rate is over the time since the measurement before. If that is older than STALE_USEC, two are made, FIRST_USEC apart.
- * - Of a sub-step with parts that are not known, nothing is known.
+ * - Nothing is measured unless a client asks. Measurements are at least a second apart, and take at most a twentieth of the time.
+ * - CPUs used are an average over the time since the last measurement. If that is older than STALE_USEC, two measurements are
+ *   made, FIRST_USEC apart.
+ * - If the usage of one part of a sub-step is not known, that of the sub-step is not known.
  * - An agent that does not answer delays nobody for more than ANSWER_USEC. */
 #include "procmgr/stepmgr/substep_usage.h"
 
@@ -62,7 +63,7 @@ void substep_usage_free(struct substep_usage *u)
 /* --- the processes of this node ------------------------------------------------------------------------------------------------ */
 
 struct root {
-	pid_t pid; /* of a task */
+	pid_t pid; /* process of a task */
 	struct substep *substep;
 };
 
@@ -72,7 +73,7 @@ static int compare_roots(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-/* Returns the tasks that run here, sorted by pid. */
+/* Returns the processes of tasks that run on this node, with their sub-steps, sorted by pid, malloc'ed. */
 static struct root *roots_of(const struct substep_engine *m, size_t *count)
 {
 	struct root *roots = NULL;
@@ -95,7 +96,8 @@ static struct substep *root_find(const struct root *roots, size_t count, pid_t p
 	return found ? found->substep : NULL;
 }
 
-/* Returns the sub-step of a process: a task leads its session, or is its ancestor. NULL: it is of none. */
+/* Returns the sub-step to which a process belongs: one of its tasks leads the session of the process or of an ancestor. NULL:
+ * none. */
 static struct substep *owner_of(const struct substep_proc *p, const struct substep_proc *list, size_t procs,
 				const struct root *roots, size_t count)
 {
@@ -107,7 +109,7 @@ static struct substep *owner_of(const struct substep_proc *p, const struct subst
 	return owner;
 }
 
-/* Set the CPUs that a sub-step uses: the CPU time `cpu_usec` at the time `now` against the measurement before. */
+/* Set the CPUs that a sub-step uses, from the CPU time `cpu_usec` measured at the time `now` and the measurement before. */
 static void set_rate(struct substep *s, int64_t now, int64_t cpu_usec)
 {
 	bool is_known = s->usage.run == s->run;
@@ -146,7 +148,7 @@ static void usage_measure(struct substep_usage *u)
 
 /* --- answers ------------------------------------------------------------------------------------------------------------------- */
 
-/* Is the answer about a part still to come? Agents are asked at the begin of a round. */
+/* Has the agent of the part's node still to answer in this round? All agents are asked at the begin of a round. */
 static bool part_is_awaited(const struct substep_usage *u, const struct substep *s, const struct substep_part *part)
 {
 	return !part->has_ended && part->usage_round != u->round && s->started_at <= u->began_at &&
@@ -163,7 +165,7 @@ static bool has_all_parts(const struct substep_usage *u)
 	return true;
 }
 
-/* Returns what a sub-step uses on all nodes; NULL: not all of it is known. */
+/* Returns the usage of a sub-step on all nodes as JSON; NULL: the usage of a part is not known. */
 static json_t *usage_describe(const struct substep_usage *u, const struct substep *s)
 {
 	bool is_here = s->ranks.count > 0;
@@ -210,7 +212,7 @@ static void add_timer(struct substep_usage *u, int64_t at)
 	evtimer_add(u->timer, &after);
 }
 
-/* Go on with a round: measure when it is time, and answer when all is there. */
+/* Go on with a round: measure this node when a measurement is due, and answer the clients when all agents have answered. */
 static void usage_advance(struct substep_usage *u)
 {
 	int64_t now = clock_boot_us();

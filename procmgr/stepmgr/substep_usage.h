@@ -1,4 +1,4 @@
-/* substep_usage.h - what running sub-steps use now. */
+/* substep_usage.h - measures how many CPUs and how much memory running sub-steps use now. */
 #ifndef ROTA_PROCMGR_SUBSTEP_USAGE_H
 #define ROTA_PROCMGR_SUBSTEP_USAGE_H
 

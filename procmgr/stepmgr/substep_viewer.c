@@ -2,7 +2,7 @@
  *
  * Called by: substep_reader.c and substep_session.c.
  * Invariants:
- * - Output that the reader has no room for is not read, so it waits in the terminal, which gives that viewer the whole screen anew.
+ * - Output for which the reader has no room is not read from the terminal, which then sends this viewer the whole screen anew.
  * - A viewer of a terminal on another node has a connection of its own, so it delays no other viewer. When the connection breaks while the
  *   sub-step runs, it is made again, and the viewer gets the whole screen or text anew. Keys that were on the way are lost. */
 #include "procmgr/stepmgr/substep_viewer.h"
@@ -29,7 +29,7 @@ struct substep_viewer {
 	bool is_over;		       /* the terminal has sent its last frame */
 };
 
-/* Send a frame to the terminal. Without a connection the frame waits; when more wait than a person types, it is dropped. */
+/* Send a frame to the terminal. Without a connection the frame waits; if more bytes wait than a person types, it is dropped. */
 static void send_frame(struct substep_viewer *v, char type, const void *bytes, size_t size)
 {
 	if (v->stream)

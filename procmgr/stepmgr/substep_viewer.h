@@ -15,7 +15,7 @@ struct substep_viewer_handlers {
 	bool (*has_room)(void *arg); /* may more output come? */
 	void (*output)(void *arg, const void *bytes, size_t size);
 	void (*window)(void *arg, int rows, int cols);
-	void (*ended)(void *arg); /* nothing more comes */
+	void (*ended)(void *arg); /* called when the terminal has sent its last frame, or can no longer be reached */
 	/* reports when a key was last typed and output last written, by clock_boot_us(), 0: never; NULL: the caller does not
 	 * ask */
 	void (*activity)(void *arg, int64_t key_at, int64_t output_at);
@@ -35,7 +35,7 @@ bool substep_viewer_is_current(const struct substep_viewer *v);
 bool substep_viewer_may_come(const struct substep_viewer *v);
 
 void substep_viewer_input(struct substep_viewer *v, const void *bytes, size_t size);
-/* Show text to the people who see the terminal live. It is not part of its screen. */
+/* Show text to the people who see the terminal live. The text does not become part of the terminal's screen. */
 void substep_viewer_note(struct substep_viewer *v, const char *text);
 void substep_viewer_resize(struct substep_viewer *v, int rows, int cols);
 void substep_viewer_continue(struct substep_viewer *v); /* the reader has room for output again */
