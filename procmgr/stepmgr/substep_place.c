@@ -216,7 +216,7 @@ bool substep_place_can(struct substep_engine *m, const struct substep_spec *spec
 	for (int node = OWN_NODE; node < substep_nodes_count(m->nodes); node++)
 		meant += is_meant(m, spec, node);
 	if (spec->nodes > meant || meant == 0)
-		return err_set(e, "it needs %d node%s; %d of the allocation may serve", spec->nodes ? spec->nodes : 1,
-			       text_plural(spec->nodes ? spec->nodes : 1), meant);
+		return err_set(e, "the sub-step needs %d node%s; it may use %d of the allocation's nodes",
+			       spec->nodes ? spec->nodes : 1, text_plural(spec->nodes ? spec->nodes : 1), meant);
 	return meant > 1 || !is_meant(m, spec, OWN_NODE) || substep_pool_can(m->pool, spec, spec->ntasks, e);
 }

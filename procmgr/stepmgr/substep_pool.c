@@ -151,8 +151,9 @@ static bool choose_units(const char *name, long count, void *arg)
 static bool check_gres(const char *name, long count, void *arg)
 {
 	struct gres_check *c = arg;
-	return choose_units(name, count, arg) || err_set(c->e, "\"gres\" asks for %s:%ld; the allocation has %d of them here",
-							 name, count, units_of(c->pool, name, false));
+	return choose_units(name, count, arg) ||
+	       err_set(c->e, "\"gres\" asks for %s:%ld; the allocation has %d of them on this node", name, count,
+		       units_of(c->pool, name, false));
 }
 
 int substep_pool_most(const struct substep_pool *pool, const struct substep_spec *spec)
@@ -164,11 +165,11 @@ bool substep_pool_can(const struct substep_pool *pool, const struct substep_spec
 {
 	int64_t cpus = spec->overlap ? 0 : (int64_t)ntasks * spec->cpus_per_task;
 	if (cpus > pool->cpus)
-		return err_set(e, "it needs %lld CPU%s (%d task%s with %d each); the allocation has %d here", (long long)cpus,
-			       text_plural(cpus), ntasks, text_plural(ntasks), spec->cpus_per_task, pool->cpus);
+		return err_set(e, "the sub-step needs %lld CPU%s (%d task%s with %d each); the allocation has %d on this node",
+			       (long long)cpus, text_plural(cpus), ntasks, text_plural(ntasks), spec->cpus_per_task, pool->cpus);
 	if (pool->mem_mb > 0 && spec->mem_mb > pool->mem_mb)
-		return err_set(e, "it needs %lld MiB of memory; the allocation has %lld here", (long long)spec->mem_mb,
-			       (long long)pool->mem_mb);
+		return err_set(e, "the sub-step needs %lld MiB of memory; the allocation has %lld on this node",
+			       (long long)spec->mem_mb, (long long)pool->mem_mb);
 	struct gres_check check = {pool, xcalloc((unsigned long)pool->unit_count + 1, sizeof(bool)), false, e};
 	bool can = each_gres(spec->gres, check_gres, &check);
 	free(check.unit);

@@ -97,7 +97,7 @@ state() {
 	[[ $(screen) =~ on\ n[23] ]]
 	keys 'exit 4' Enter
 	see 'status 4'
-	refused 'it needs 1 node; 0 of the allocation may serve' ./in_job rota run --pty -w n9 true
+	refused 'the sub-step needs 1 node; it may use 0 of the allocation' ./in_job rota run --pty -w n9 true
 }
 
 @test "a command that ends at once has all of its output, and its exit code" {

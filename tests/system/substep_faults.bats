@@ -97,7 +97,7 @@ job() {
 	[ "$(sort codes)" = $'ends 1\nfirst\nmoves\nstays\nthree 1' ]
 	[ "$(sort ledger)" = "$(printf '%s\n' 'ends begin n3' 'first begin n2' 'first end n2' 'moves begin n2' 'moves begin n3' 'moves end n2' \
 		'stays begin n1' 'stays end n1')" ]
-	grep -q 'it needs 3 nodes; 2 of the allocation may serve' job.out
+	grep -q 'the sub-step needs 3 nodes; it may use 2 of the allocation' job.out
 	recorded() { [ "$(rota sql -At -c "select state || ' ' || cause from acct.substep where job_id = $job and name = 'ends'")" = 'failed lost' ]; }
 	eventually recorded
 	audit

@@ -70,8 +70,8 @@ setup() {
 		rota run -n 7 -N 3 true
 	END
 	[[ $output == *$'exit 6\n'*$'exit 137\n'*$'exit 143\n'*$'text 0\ntext 1\ntext 2\n9000000\n'*'/nowhere/program'*$'exit 127\n'* ]]
-	[[ $output == *'it needs 4 nodes; 3 of the allocation may serve'* ]]
-	[[ $output == *'it needs 1 node; 0 of the allocation may serve'* ]]
+	[[ $output == *'the sub-step needs 4 nodes; it may use 3 of the allocation'* ]]
+	[[ $output == *'the sub-step needs 1 node; it may use 0 of the allocation'* ]]
 	[[ $output == *'7 tasks with 1 CPU each do not fit on 3'* ]]
 	[ -e task-0.n1 ] && [ -e task-1.n2 ] && [ -e task-2.n3 ]
 }
