@@ -1,9 +1,10 @@
-/* checkpoint.c - makes checkpoints of what the program of a step has written, or of what its driver saves.
+/* checkpoint.c - makes checkpoints of a step: from files that its program has written, or from what its driver saves.
  *
  * Called by: bin/rota-checkpoint.c.
  * Invariants:
- * - A folder gets the number of a generation when all of its files are on disk. It counts once the database has the digests.
- * - This process is the owner's, in the step's cgroup. It has no rights but the owner's. */
+ * - The folder of a checkpoint gets its number (generation) as name when all of its files are on disk. The checkpoint is used
+ *   only once the database has the digests of the files.
+ * - This process runs as the owner of the job, in the step's cgroup, without further rights. */
 #include "procmgr/checkpoint/checkpoint.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@
 #include "procmgr/checkpoint/checkpoint_tmpdir.h"
 #include "procmgr/checkpoint/driver.h"
 
-/* Remove the checkpoints of a list. */
+/* Remove from the folder of the step the checkpoints with the numbers in `list`. */
 static void discard_listed(const struct driver *driver, int step, const json_t *list)
 {
 	const json_t *number;
@@ -35,14 +36,16 @@ static void discard_listed(const struct driver *driver, int step, const json_t *
 	}
 }
 
-/* Find the driver of a step whose program was started, and whether it can serve here. */
+/* Find the driver of the step, whose program was started already. Returns false with an error if there is no such driver on this
+ * node. */
 static bool find_driver(const struct checkpoint *c, struct driver_use *use, struct err *e)
 {
 	struct conf conf;
 	return conf_load(&conf, c->config, e) && driver_find(c->driver, &conf, use, e);
 }
 
-/* Put one file that the program names into a folder: move it if it is in ROTA_CHECKPOINT_DIR, copy it if it is elsewhere. */
+/* Put one file that the program has named into the folder `part`: move it if it is in ROTA_CHECKPOINT_DIR (`next`), copy it if it
+ * is elsewhere. */
 static bool take_file(const char *path, int next, int part, struct err *e)
 {
 	const char *dir = checkpoint_step_variable("ROTA_CHECKPOINT_DIR"), *slash = strrchr(path, '/'),
@@ -126,7 +129,8 @@ static void describe_driver(const struct checkpoint *c, const struct driver_use 
 	free(name);
 }
 
-/* Report a checkpoint with its files, or that there is none (`list` NULL, and why). Returns an exit code. */
+/* Report to the database a checkpoint with the list of its files or, if `list` is NULL, that none was made, with the reason in
+ * `e`. Returns an exit code. */
 static int report_generation(const struct checkpoint *c, const struct making *m, const struct driver_use *use, int step,
 			     const char *number, json_t *list, struct err *e)
 {
@@ -168,13 +172,16 @@ static json_t *make_files(const struct making *m, const struct driver_use *use, 
 	return !m->saves || use->driver->checkpoint(use, e) ? make_generation(step, number, m->files, e) : NULL;
 }
 
-/* One checkpoint of a step is made at a time. A program's own one waits for its turn; that of the driver is left out. */
+/* Lock the step's folder, since only one checkpoint of a step is made at a time. With `at_once`, fails if another one is being
+ * made, so that a checkpoint of the driver is left out; without, waits for the lock, as for a checkpoint of the program
+ * itself. */
 static bool lock_step(int step, bool at_once, struct err *e)
 {
 	return flock(step, LOCK_EX | (at_once ? LOCK_NB : 0)) == 0 || err_sys(e, "another checkpoint of the step is being made");
 }
 
-/* Auto has asked a driver to save a program that handles no signal, and that program was not started by one. */
+/* Returns true if the step is to be saved by its driver, but the driver saves nothing: with --checkpoint=auto, that is a program
+ * which was not started by a driver that saves, and handles no signal. */
 static bool cannot_save(const struct making *m, const struct driver_use *use)
 {
 	return m->saves && !use->driver->checkpoint;
@@ -217,7 +224,7 @@ static int make_checkpoint(const struct checkpoint *c, struct making *m)
 	return code;
 }
 
-/* Returns the reason for which the program was signalled last, if the node itself had one; else NULL. */
+/* Returns the reason for which the keeper signalled the program last, if that was "interval" or "time_limit"; else NULL. */
 static const char *read_reason(const struct checkpoint *c, char text[CHECKPOINT_NAME_SIZE])
 {
 	int fd = open(c->asked, O_RDONLY | O_CLOEXEC);

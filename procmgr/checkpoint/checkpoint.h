@@ -11,20 +11,26 @@ struct checkpoint {
 	const char *asked;  /* file in which the keeper says for what reason the program was signalled last */
 };
 
-/* Find the latest whole checkpoint, and execute a program with the variables that say so. Returns an exit code only if that fails. */
+/* Find the latest whole checkpoint, set the environment variables that name it, and execute the program. Returns an exit code
+ * only if that fails. */
 int checkpoint_start(const struct checkpoint *c, const char *program, char **argv);
-/* Would a program be started by the driver criu, which needs a PID namespace? Returns the exit code 0 if so. */
+/* Returns the exit code 0 if the driver criu, which needs a PID namespace, would be chosen to start the program; else another
+ * one. */
 int checkpoint_choose(const struct checkpoint *c, const char *program, char *const *argv);
-/* Have standard input, output and error opened by their paths (`files`: three, "" for one that stays), and execute a program. A driver that saves
- * open files saves these too then. Returns an exit code only if that fails. */
+/* Open standard input, output and error anew by their paths (`files`: three, "" for one that stays as it is), and execute a
+ * program. So a driver that saves open files can save these too. Returns an exit code only if that fails. */
 int checkpoint_run(char *const *files, const char *program, char *const *argv);
-/* Make a checkpoint of files that the program has written: those named, or without names all in ROTA_CHECKPOINT_DIR. Returns an exit code. */
+/* Make a checkpoint of files that the program has written: of `files` or, if there are none, of all in ROTA_CHECKPOINT_DIR.
+ * Returns an exit code. */
 int checkpoint_done(const struct checkpoint *c, char *const *files);
-/* Have the driver save the step; or report that nobody can, since `fail`. Returns an exit code. */
+/* Have the driver save the step. If `fail` is not NULL, only report that no checkpoint can be made, with this reason. Returns an
+ * exit code. */
 int checkpoint_take(const struct checkpoint *c, const char *fail);
-/* After the program: keep what it has saved if it is to run `again`, remove all checkpoints otherwise. Returns an exit code. */
+/* Call after the program has ended. If the step is to run `again`, makes a checkpoint of what the program has saved; otherwise
+ * removes all checkpoints of the step. Returns an exit code. */
 int checkpoint_end(const struct checkpoint *c, bool again);
-/* Compare the files of a checkpoint with the list on standard input, or remove them. `path`: the folder. Returns an exit code. */
+/* Compare the files of the checkpoint in the folder `path` with the list on standard input. The second function removes that
+ * folder. Both return an exit code. */
 int checkpoint_verify(const char *path);
 int checkpoint_discard(const char *path);
 /* Command `suspend`: move the programs of the step off its GPUs; command `resume`: move them back. Returns an exit code. */

@@ -15,7 +15,7 @@
 
 enum { PAUSE_MS = 200, PAUSE_MOST_MS = 5000 };
 
-/* Take the reason of a refusal, and what to do about it, from an answer. */
+/* Set the error from jobmgrd's answer to a refused report: the reason, and what to do about it. */
 static void call_refused(const json_t *answer, int status, struct err *e)
 {
 	const json_t *error = json_object_get(answer, "error");
@@ -26,7 +26,8 @@ static void call_refused(const json_t *answer, int status, struct err *e)
 		err_set(e, "jobmgrd refused the report with HTTP status %d", status);
 }
 
-/* Send one report. *again: jobmgrd or the database could not be reached. */
+/* Send one report. Returns the answer; NULL with an error. *again becomes true if jobmgrd or the database could not be
+ * reached. */
 static json_t *call_once(const struct conf *conf, const char *body, bool *again, struct err *e)
 {
 	struct http *h = http_open(conf, e);

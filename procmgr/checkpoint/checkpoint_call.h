@@ -9,8 +9,9 @@
 
 enum { CALL_BRIEFLY_S = 30, CALL_LONG_S = 600 };
 
-/* Send api.checkpoint_report the members of `report`, which is freed, and what the environment says of the attempt. Tries for `seconds`
- * while jobmgrd or the database cannot be reached. Returns the answer; NULL with an error. `config`: path of rota.conf. */
+/* Send jobmgrd a report for api.checkpoint_report: the members of `report`, which is freed, and the job, step, attempt and node
+ * from the environment. While jobmgrd or the database cannot be reached, tries for `seconds`. Returns the answer; NULL with an
+ * error. `config`: path of rota.conf. */
 json_t *checkpoint_call(const char *config, const char *action, json_t *report, int seconds, struct err *e);
 
 #endif

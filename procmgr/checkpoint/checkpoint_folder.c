@@ -106,7 +106,7 @@ bool folder_remove(int parent, const char *name)
 	return unlinkat(parent, name, fd >= 0 ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT;
 }
 
-/* Hash an open file. */
+/* Compute the size and the SHA-256 of an open file. */
 static bool hash_file(int fd, char *block, int64_t *bytes, char hex[SEAL_HEX_SIZE], struct err *e)
 {
 	unsigned char hash[EVP_MAX_MD_SIZE];
@@ -127,13 +127,13 @@ static bool hash_file(int fd, char *block, int64_t *bytes, char hex[SEAL_HEX_SIZ
 
 static void walk_folder(int folder, const char *name, struct walk *w, int depth);
 
-/* Have an open file on disk. */
+/* Write the buffered content of an open file to disk. A file that cannot be synchronised counts as written. */
 static bool sync_file(int fd, struct err *e)
 {
 	return fsync(fd) == 0 || errno == EINVAL || err_sys(e, "could not write it to disk");
 }
 
-/* Add an open file. */
+/* Add an open file to the list of the walk, with its size and SHA-256, and write it to disk. */
 static bool walk_file(int fd, const char *name, struct walk *w)
 {
 	struct err e;
@@ -146,7 +146,7 @@ static bool walk_file(int fd, const char *name, struct walk *w)
 	       err_set(w->e, "the name of a file is not UTF-8");
 }
 
-/* Add a file, or the files of a folder. `name`: its path from the top. */
+/* Add the entry `name` of a folder to the walk: a file, or all files of a folder. `name`: its path from the top of the walk. */
 static void walk_entry(int folder, const char *name, struct walk *w, int depth)
 {
 	const char *slash = strrchr(name, '/');
@@ -197,8 +197,8 @@ json_t *folder_hash(int folder, struct err *e)
 	return NULL;
 }
 
-/* Open an entry by its path below a folder, without following a link. The descriptor (O_PATH) only names it, since to open a device may do
- * something. */
+/* Open an entry by its path below a folder, without following a link. Returns a descriptor that only names the entry (O_PATH),
+ * since opening a device may have an effect. */
 static int open_below(int folder, const char *path)
 {
 	char *part = xstrdup(path), *name = part, *slash;
@@ -222,7 +222,7 @@ bool folder_lacks(int error)
 	return error == ENOENT || error == ENOTDIR || error == ELOOP;
 }
 
-/* Compare an open plain file with its row. */
+/* Compare an open plain file with its row in the list: {name, bytes, sha256}. */
 static enum folder_match compare_open(int fd, const struct stat *s, const json_t *row, char *block, struct err *e)
 {
 	const char *name = json_string_value(json_object_get(row, "name")),
@@ -244,7 +244,7 @@ static enum folder_match compare_open(int fd, const struct stat *s, const json_t
 	return FOLDER_DIFFERS;
 }
 
-/* Compare one file with its row. Only a plain file is opened to be read. */
+/* Compare the file that a row of the list names with that row. Only a plain file is opened to be read. */
 static enum folder_match compare_file(int folder, const json_t *row, char *block, struct err *e)
 {
 	const char *name = json_string_value(json_object_get(row, "name"));

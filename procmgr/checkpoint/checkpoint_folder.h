@@ -1,4 +1,4 @@
-/* checkpoint_folder.h - folders of checkpoints, by descriptors. */
+/* checkpoint_folder.h - makes, reads, compares and removes folders of checkpoints. Folders are given by descriptors. */
 #ifndef ROTA_CHECKPOINT_FOLDER_H
 #define ROTA_CHECKPOINT_FOLDER_H
 
@@ -13,8 +13,8 @@ int folder_open(const char *path, struct err *e);
  * else may write to it. */
 int folder_open_own(int parent, const char *name, bool make, struct err *e);
 
-/* Hash all files below a folder: returns [{name, bytes, sha256}], and has them and their folders on disk. NULL with an error, also if there is
- * anything but files and folders. */
+/* Returns the list of all files below a folder, [{name, bytes, sha256}], after writing them and their folders to disk. NULL with
+ * an error, also if there is anything but files and folders. */
 json_t *folder_hash(int folder, struct err *e);
 /* The result of a comparison. An error of the file system, such as a lost mount, is not a difference: FOLDER_UNREADABLE. */
 enum folder_match {
@@ -31,11 +31,11 @@ bool folder_lacks(int error);
 
 /* Copy the file `path` into a folder, as `name`. */
 bool folder_copy(const char *path, int folder, const char *name, struct err *e);
-/* Is there any entry in a folder? */
+/* Returns true if a folder has no entry. */
 bool folder_is_empty(int folder);
-/* Remove the entry `name` with all that is below it. True if it is not there any more. */
+/* Remove the entry `name` of a folder with all that is below it. Returns true if the entry does not exist any more. */
 bool folder_remove(int parent, const char *name);
-/* Call `each` with the name of each entry. */
+/* Call `each` with the name of each entry of a folder. */
 void folder_each(int folder, void (*each)(int folder, const char *name, void *arg), void *arg);
 
 #endif

@@ -2,9 +2,9 @@
  *
  * Called by: bin/rota-checkpoint.c.
  * Invariants:
- * - Only files with the digests that the database has are given to a program or to its driver. A program that is given none starts from the
- *   beginning.
- * - This process is the owner's, in the step's cgroup. It has no rights but the owner's. */
+ * - A program or its driver gets only checkpoints whose files have the digests that the database has. A program that gets no
+ *   checkpoint starts from the beginning.
+ * - This process runs as the owner of the job, in the step's cgroup, without further rights. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 
 enum { EXIT_AGAIN = 85 };
 
-/* Is the name that of a generation in a list of numbers? */
+/* Is `name` the folder name of a checkpoint whose number is in the list? */
 static bool is_listed(const char *name, const json_t *list)
 {
 	const json_t *number;
@@ -36,7 +36,8 @@ static bool is_listed(const char *name, const json_t *list)
 	return false;
 }
 
-/* Remove all that earlier attempts have left in the step's folder, but the checkpoints of the list. */
+/* Remove the entry `name` of the step's folder if an earlier attempt has left it: a folder to write to, or a checkpoint that is
+ * not in the list `arg`. */
 static void clean_entry(int folder, const char *name, void *arg)
 {
 	bool ours = isdigit((unsigned char)*name) || strncmp(name, "next.", 5) == 0;
@@ -44,7 +45,7 @@ static void clean_entry(int folder, const char *name, void *arg)
 		folder_remove(folder, name);
 }
 
-/* Say which checkpoint could not be restored on this node. */
+/* Report to the database that the checkpoint of `from` could not be used on this node, and why. */
 static void report_unmet(const struct checkpoint *c, const json_t *from, struct err *e)
 {
 	struct err unsent;
@@ -52,8 +53,9 @@ static void report_unmet(const struct checkpoint *c, const json_t *from, struct 
 	json_decref(checkpoint_call(c->config, "unmet", report, CALL_LONG_S, &unsent));
 }
 
-/* Ask from which checkpoint to start, until one is whole. Returns the answer with its generation, 0 for the beginning; NULL with an error. Only
- * one whose files differ is refused, since that is for ever: on another node, a file that cannot be read here may be. */
+/* Ask the database from which checkpoint to start, until the files of one are unchanged. Returns the answer, whose `generation`
+ * is the number of the checkpoint, 0: start from the beginning; NULL with an error. A checkpoint whose files differ is refused
+ * for ever. One whose files cannot be read here is not, since another node may read them. */
 static json_t *choose_generation(const struct checkpoint *c, const struct driver *driver, struct err *e)
 {
 	json_t *answer = checkpoint_call(c->config, "begin", json_object(), CALL_LONG_S, e);
@@ -82,7 +84,7 @@ static json_t *choose_generation(const struct checkpoint *c, const struct driver
 	return answer;
 }
 
-/* Make the folder to which the program writes its next checkpoint, empty. */
+/* Make an empty folder to which the program will write its next checkpoint. */
 static bool make_next(int step, struct err *e)
 {
 	char name[CHECKPOINT_NAME_SIZE];
@@ -90,8 +92,8 @@ static bool make_next(int step, struct err *e)
 	return (folder_remove(step, name) && mkdirat(step, name, 0700) == 0) || err_sys(e, "could not make folder \"%s\"", name);
 }
 
-/* Execute the program of the step, or that of its driver with it as a further argument (`program` NULL: without it). Returns only
- * after an error, with the exit code of this process. */
+/* Execute the program of the step. If `instead` is not NULL, execute that program of the driver, with the step's program (unless
+ * it is NULL) and its arguments as further arguments. Returns only after an error, with the exit code of this process. */
 static int start_execute(char *const *instead, const char *program, char *const *argv)
 {
 	int before = 0, count = 0;
@@ -112,8 +114,8 @@ static int start_execute(char *const *instead, const char *program, char *const 
 	return errno == ENOENT ? 127 : 126;
 }
 
-/* Does the driver restore the checkpoint (`restores`), or does the program read it itself? False with an error if it needs what this node has
- * not. */
+/* Set *restores: the driver restores the checkpoint; false: the program reads the checkpoint itself. Returns false with an error
+ * if a restart from this checkpoint needs something that this node does not have. */
 static bool find_restore(const struct driver_use *use, const json_t *from, bool *restores, struct err *e)
 {
 	const char *taken = json_string_value(json_object_get(from, "driver"));
@@ -132,7 +134,8 @@ static bool is_of_attempt(const struct checkpoint *c, const char *path)
 	return slash && strncmp(path, c->asked, (size_t)(slash - c->asked) + 1) == 0;
 }
 
-/* Copy the script to a path that is the same in all attempts, and set *path to that one. */
+/* If *path is the script in the folder of this attempt, copy the script to a path that is the same in all attempts, and set *path
+ * to it. */
 static bool keep_script(const struct checkpoint *c, int step, const char **path, struct err *e)
 {
 	static const char name[] = "next.script";
@@ -191,7 +194,8 @@ static json_t *describe_start(const struct driver_use *use, const char *why)
 	return report;
 }
 
-/* Returns the path of the script, the program itself or an argument of the shell that reads it; NULL: there is none. */
+/* Returns the path of the step's script, which is the program itself or an argument of the shell that reads it; NULL: the step
+ * has none. */
 static const char *find_script(const struct checkpoint *c, const char *program, char *const *argv)
 {
 	const char *found = is_of_attempt(c, program) ? program : NULL;

@@ -82,7 +82,7 @@ void checkpoint_step_export(const struct checkpoint *c, const json_t *from)
 	free(next);
 }
 
-/* The database says how long a step may take to be saved, or restored. */
+/* The answer of the database has how many seconds a step may take to be saved or restored. */
 void checkpoint_step_wait(struct driver_use *use, const json_t *answer)
 {
 	use->wait_s = (int)json_integer_value(json_object_get(answer, "wait_s"));

@@ -27,7 +27,7 @@ static const char archive[] = ".rota-tmpdir.tar";
 /* The list of file names for tar. */
 struct names {
 	FILE *out;
-	const char *above; /* path of the folder that is walked, from the top */
+	const char *above; /* path of the folder that is being walked, from the top of the walk */
 };
 
 static void name_entry(int folder, const char *name, void *arg)
@@ -59,7 +59,7 @@ static pid_t tar_start(int folder, int input, int output, char *const *argv)
 	return pid;
 }
 
-/* Wait for tar. `highest`: the highest exit code that is no failure. */
+/* Wait for the process of tar. Returns false with an error if tar failed. `highest`: the highest exit code that is no failure. */
 static bool tar_wait(pid_t pid, int highest, struct err *e)
 {
 	int status = -1;
@@ -71,7 +71,7 @@ static bool tar_wait(pid_t pid, int highest, struct err *e)
 		       WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
 
-/* Have tar write what belongs to this user in a folder. */
+/* Have tar write an archive of all entries below a folder that belong to this user, to the descriptor `output`. */
 static bool tar_create(int folder, int output, struct err *e)
 {
 	char *argv[] = {(char *)"tar",

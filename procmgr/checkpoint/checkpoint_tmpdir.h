@@ -1,4 +1,4 @@
-/* checkpoint_tmpdir.h - the step's own TMPDIR in its checkpoints (--tmpdir). */
+/* checkpoint_tmpdir.h - saves the step's own TMPDIR (--tmpdir) in its checkpoints, and restores it from them. */
 #ifndef ROTA_CHECKPOINT_TMPDIR_H
 #define ROTA_CHECKPOINT_TMPDIR_H
 
@@ -6,10 +6,11 @@
 
 #include "lib/err.h"
 
-/* Save the folder `path` ("": there is none) into the folder `part` of a checkpoint, apart from what is not the caller's. */
+/* Save the TMPDIR `path` ("": the step has none) into the folder `part` of a checkpoint. Entries that do not belong to the caller
+ * are left out. */
 bool tmpdir_save(const char *path, int part, struct err *e);
 
-/* Put what the checkpoint in the folder `from` (NULL: the step begins) has of it into the folder `path`. */
+/* Restore the TMPDIR `path` from the checkpoint in the folder `from` (NULL: the step begins, so nothing is restored). */
 bool tmpdir_restore(const char *path, const char *from, struct err *e);
 
 #endif

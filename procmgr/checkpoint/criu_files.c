@@ -1,6 +1,7 @@
 /* criu_files.c - the files that a program saved by CRIU writes to, with their sizes (criu_files.h).
  *
- * CRIU opens the files of a program again, and refuses one with another size. A program that went on after its checkpoint has written more.
+ * CRIU opens the files of a restored program again, and refuses a file whose size has changed. A program that went on after its
+ * checkpoint may have written more, so the files are cut before.
  *
  * Called by: criu_init.c.
  * Invariants:
@@ -21,13 +22,14 @@
 
 static const char list_name[] = ".rota-files";
 
-/* The list while it is made. */
+/* The list of files while it is made. */
 struct file_list {
 	json_t *files;
 	bool failed;
 };
 
-/* Add the file of a descriptor, if it is one that can be opened by its path and written. `name`: that of the link in /proc/PID/fd. */
+/* Add to the list the file of a process's open descriptor, if it is a plain file that is open for writing and has a path. `name`:
+ * name of the link in /proc/PID/fd. */
 static void note_descriptor(int folder, const char *name, void *arg)
 {
 	struct file_list *list = arg;

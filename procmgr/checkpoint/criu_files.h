@@ -7,9 +7,11 @@
 
 #include "lib/err.h"
 
-/* Write into a folder which files the process `root` and its descendants may write to, and how long each is. They must be stopped. */
+/* Write into a folder a list of the files that the process `root` and its descendants have open for writing, with their sizes.
+ * These processes must be stopped. */
 bool criu_files_note(pid_t root, int folder, struct err *e);
-/* Cut these files to the sizes that they had. With an error if one is shorter, or cannot be cut. */
+/* Cut the files of the list in a folder to the sizes that they had. Returns false with an error if a file is shorter, or cannot
+ * be cut. */
 bool criu_files_cut(int folder, struct err *e);
 
 #endif

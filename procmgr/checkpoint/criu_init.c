@@ -43,7 +43,7 @@ struct criu_run {
 	int images, run, seconds;
 };
 
-/* Open the folder of this attempt's socket. */
+/* Open the folder of this attempt's socket (ROTA_CHECKPOINT_DIR.run). Returns a descriptor, -1 with an error. */
 static int open_run(struct err *e)
 {
 	char *path = xasprintf("%s.run", checkpoint_step_variable("ROTA_CHECKPOINT_DIR"));
@@ -57,7 +57,8 @@ static int open_variable(const char *name, struct err *e)
 	return folder_open_own(AT_FDCWD, checkpoint_step_variable(name), false, e);
 }
 
-/* Take the first error from what CRIU has printed, without the place in its source. */
+/* Set the error from the first error in the output `text` of CRIU, without the place in CRIU's source. `what`: save or
+ * restore. */
 static void read_error(char *text, const char *what, struct err *e)
 {
 	char *error = strstr(text, "Error ("), *after = error ? strstr(error, "): ") : NULL;
@@ -75,7 +76,7 @@ static void clear_environment(void)
 		for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
 			found = found || strncmp(*at, begins[i], strlen(begins[i])) == 0;
 		char *name = found ? xstrndup(*at, strcspn(*at, "=")) : NULL;
-		/* the list gets shorter, unless the entry has no name */
+		/* unsetenv() shortens the list, unless the entry has no name */
 		if (!name || unsetenv(name) < 0)
 			at++;
 		free(name);
@@ -147,7 +148,8 @@ static bool save_program(const char *folder, int seconds, struct err *e)
 	return good;
 }
 
-/* Serve one connection. */
+/* Serve one connection to the socket: have the program saved within the seconds that the peer sends, and answer "ok" or why it
+ * was not. */
 static void serve_connection(const char *folder, int fd)
 {
 	struct err e = {.message = "ok"};
@@ -194,7 +196,7 @@ static int reap_ended(void)
 	return -1;
 }
 
-/* Serve until the program ends. All other processes of the namespace end with this one. */
+/* Serve connections until the program ends. Returns the exit code. All other processes of the PID namespace end with this one. */
 static int serve_until_end(const char *folder, int listener, int signals)
 {
 	struct pollfd on[] = {{.fd = signals, .events = POLLIN}, {.fd = listener, .events = POLLIN}};
@@ -211,7 +213,7 @@ static int serve_until_end(const char *folder, int listener, int signals)
 	return code;
 }
 
-/* In the child that becomes the program: give up what only CRIU needs. */
+/* In the child process: give up the capabilities, which only CRIU needs, and execute the program. */
 static void become_program(char **argv, const sigset_t *none)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -263,7 +265,8 @@ static bool restore_program(const char *folder, int seconds, int run, struct err
 	return good;
 }
 
-/* CRIU calls this for each of its stages. While the processes are stopped and saved, the sizes of their files are those of the checkpoint. */
+/* CRIU runs this at each of its stages. At the stage post-dump, the processes are saved and still stopped, so the sizes of their
+ * files are those of the checkpoint. */
 int criu_init_script(void)
 {
 	struct err e;

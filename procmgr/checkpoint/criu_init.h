@@ -2,7 +2,8 @@
 #ifndef ROTA_CRIU_INIT_H
 #define ROTA_CRIU_INIT_H
 
-/* `rota-checkpoint criu launch FOLDER PROGRAM ARGUMENT...` and `criu restore FOLDER SECONDS`. FOLDER has the program criu. Returns an exit code, that of the program. */
+/* Implements `rota-checkpoint criu launch FOLDER PROGRAM ARGUMENT...` and `rota-checkpoint criu restore FOLDER SECONDS`. FOLDER
+ * has the program criu. Returns the exit code of the program, or another one after an error. */
 int criu_init_main(int argc, char **argv);
 /* The action script of CRIU, which CRIU runs without arguments at each of its stages. Returns an exit code. */
 int criu_init_script(void);

@@ -7,13 +7,14 @@
 
 #include "lib/err.h"
 
-/* Listen at a socket in a folder. Returns a descriptor, -1 with an error. */
+/* Listen at the socket CRIU_INIT_SOCKET in a folder. Returns a descriptor, -1 with an error. */
 int criu_socket_listen(int folder, struct err *e);
-/* Connect to it. Returns a descriptor, -1 with an error. */
+/* Connect to that socket. Returns a descriptor, -1 with an error. */
 int criu_socket_connect(int folder, struct err *e);
-/* Is the other side a process of the same user? */
+/* Is the peer of a connected socket a process of the same user? */
 bool criu_socket_is_own(int fd);
-/* Returns the process that listens at a socket that was connected to, as this PID namespace has it; 0: none. */
+/* Returns the process that listens at the socket to which `fd` is connected, by its number in this PID namespace; 0: it is
+ * not visible there. */
 pid_t criu_socket_peer(int fd);
 
 #endif

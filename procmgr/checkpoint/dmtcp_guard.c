@@ -1,11 +1,12 @@
-/* dmtcp_guard.c - the coordinator of an attempt, which only its owner reaches.
+/* dmtcp_guard.c - the DMTCP coordinator of an attempt, and the guard, through which only processes of the owner reach it.
  *
- * A coordinator of DMTCP obeys everybody who connects to its TCP port. So ours has none: it listens at a Unix socket in a folder of the owner.
- * The guard has a port of the loopback interface, and passes on what processes of the owner say there.
+ * A coordinator of DMTCP obeys everybody who connects to its TCP port. So the coordinator of an attempt has none: it listens at a
+ * Unix socket in a folder of the owner. The guard has a port of the loopback interface, and passes on messages that processes of
+ * the owner send there.
  *
  * Called by: driver_dmtcp.c.
  * Invariants:
- * - Both block all signals but SIGKILL and SIGSTOP. A signal for the step is for its program.
+ * - Guard and coordinator block all signals but SIGKILL and SIGSTOP. A signal for the step is for its program.
  * - Nothing of a connection is read before its owner is known. */
 #include "procmgr/checkpoint/dmtcp_guard.h"
 
@@ -31,18 +32,20 @@
 enum { COORDINATOR_FD = 821 };
 enum { BUFFER_SIZE = 4096, BACKLOG = 128, FIXED_FDS = 2, NUMBER_SIZE = 16 };
 
-/* A message of DMTCP begins with this text, and has its kind at this offset. The coordinator refuses new processes, which are not saved yet,
- * for the moment in which the others are about to go on; DMTCP would end the process that starts one then. */
+/* A message of DMTCP begins with `message_begin`, and has its kind, an int, at offset MESSAGE_KIND_AT. While saved processes
+ * are about to go on, the coordinator rejects new processes by a message of kind MESSAGE_REJECT_NOT_RUNNING. DMTCP would then end
+ * the process that starts a new one. */
 static const char message_begin[] = "DMTCP_CKPT_V0\n";
 enum { MESSAGE_KIND_AT = 96, MESSAGE_REJECT_NOT_RUNNING = 7, AGAIN_MS = 10 };
 
-/* Two connected sockets: fd[0] of a process of the step, fd[1] of the coordinator. Direction i leads from fd[i] to the other one. */
+/* A connection that the guard passes on. fd[0] is connected to a process of the step, fd[1] to the coordinator. Direction i leads
+ * from fd[i] to the other descriptor. */
 struct relay {
 	int fd[2];
 	size_t at[2], size[2];
-	bool ended[2]; /* fd[i] says no more */
+	bool ended[2]; /* no more bytes come from fd[i] */
 	char bytes[2][BUFFER_SIZE];
-	bool is_new; /* the coordinator has not answered what the process said first */
+	bool is_new; /* the coordinator has not answered the first message of the process, which is in `hello` */
 	char hello[BUFFER_SIZE];
 	size_t hello_size;
 };
@@ -69,7 +72,8 @@ static int listen_loopback(int *port, struct err *e)
 	return -1;
 }
 
-/* The address of the coordinator's socket. Through the descriptor of its folder it is short enough for any folder. */
+/* Returns the address of the coordinator's socket. The address names the folder by its descriptor, so it is short enough for any
+ * folder. */
 static struct sockaddr_un coordinator_address(int folder)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -124,7 +128,8 @@ static int coordinator_connect(const struct guard *g)
 	return -1;
 }
 
-/* Accept a connection. That of somebody else is closed. */
+/* Accept a connection at the guard's port, and connect it to the coordinator. A connection of another user's process is
+ * closed. */
 static void guard_accept(struct guard *g)
 {
 	int fd = accept4(g->listener, NULL, NULL, SOCK_CLOEXEC);
@@ -142,7 +147,7 @@ static void guard_accept(struct guard *g)
 	g->relays[g->count++] = r;
 }
 
-/* Is this answer of the coordinator that it takes no process now? */
+/* Does the coordinator's answer reject a new process for now? */
 static bool is_rejection(const char *bytes, size_t size)
 {
 	int kind;
@@ -152,7 +157,8 @@ static bool is_rejection(const char *bytes, size_t size)
 	return kind == MESSAGE_REJECT_NOT_RUNNING;
 }
 
-/* Keep what a process says first, until the coordinator has answered. It is said again if the coordinator takes no process now. */
+/* Handle bytes of a relay whose coordinator has not answered yet. The first message of the process is kept, and if the
+ * coordinator rejects the process for now, the connection to it is closed, so that the message is sent again on a new one. */
 static void relay_open(struct relay *r, int i)
 {
 	size_t size = r->size[i];
@@ -177,7 +183,7 @@ static void relay_again(const struct guard *g, struct relay *r)
 	r->size[0] = r->hello_size;
 }
 
-/* Move what there is in direction i, as far as both ends let it. */
+/* Move the bytes of direction i that can be read and written now. */
 static void relay_move(struct relay *r, int i)
 {
 	if (r->size[i] == 0 && !r->ended[i]) {
@@ -224,7 +230,7 @@ static struct pollfd relay_wish(const struct relay *r, int i)
 	return (struct pollfd){.fd = events ? r->fd[i] : -1, .events = events};
 }
 
-/* Pass on what is said until the coordinator has ended. */
+/* Accept connections, and pass bytes on between processes and the coordinator, until the coordinator has ended. */
 static void guard_run(struct guard *g)
 {
 	struct pollfd *p = NULL;
@@ -247,7 +253,8 @@ static void guard_run(struct guard *g)
 	free(p);
 }
 
-/* The guard: a process of its own, which starts the coordinator and what watches it. */
+/* Runs in the process of the guard: starts the coordinator and the process of guard->watch, and passes messages on until the
+ * coordinator ends. */
 static void guard_main(const struct dmtcp_guard *guard, struct guard *g, int socket, int port)
 {
 	sigset_t all;
@@ -265,7 +272,7 @@ static void guard_main(const struct dmtcp_guard *guard, struct guard *g, int soc
 	close(alive[1]);
 	if (pid > 0 && guard->watch && fork() == 0) {
 		close(g->listener);
-		signal(SIGCHLD, SIG_DFL); /* it waits for the programs that it starts */
+		signal(SIGCHLD, SIG_DFL); /* the watching process waits for the programs that it starts */
 		guard->watch(port, guard->arg);
 		_exit(0);
 	}

@@ -1,4 +1,5 @@
-/* dmtcp_peer.c - who is at the other end of a TCP connection on this machine, by the kernel's socket diagnosis (sock_diag(7)).
+/* dmtcp_peer.c - finds the user at the other end of a TCP connection on this machine, by the kernel's socket diagnosis
+ * (sock_diag(7)).
  *
  * Called by: dmtcp_guard.c.
  * Invariants:
@@ -14,7 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Ask for the socket that has the peer's address as its own. */
+/* Ask the kernel for the socket at the other end: the one whose own address is `peer`, and whose peer is `own`. Returns false if
+ * that fails. */
 static bool peer_ask(int link, const struct sockaddr_in *peer, const struct sockaddr_in *own)
 {
 	struct {

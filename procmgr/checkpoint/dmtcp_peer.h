@@ -1,4 +1,4 @@
-/* dmtcp_peer.h - who is at the other end of a TCP connection on this machine. */
+/* dmtcp_peer.h - finds the user at the other end of a TCP connection on this machine. */
 #ifndef ROTA_DMTCP_PEER_H
 #define ROTA_DMTCP_PEER_H
 

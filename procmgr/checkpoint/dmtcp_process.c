@@ -1,4 +1,4 @@
-/* dmtcp_process.c - programs and processes that DMTCP cannot save.
+/* dmtcp_process.c - finds programs and processes that DMTCP cannot save.
  *
  * Called by: driver_dmtcp.c. */
 #include "procmgr/checkpoint/dmtcp_process.h"
@@ -75,7 +75,8 @@ static bool process_is_listed(const char *list, pid_t pid)
 	return strstr(list, entry) != NULL;
 }
 
-/* Is it a program of Rota, or the coordinator? These are in the step, and new ones are started when it is restored. */
+/* Does the process run a program of Rota, or is it the coordinator? These are in the step but need not be saved: a restored step
+ * gets new ones. */
 static bool process_is_helper(pid_t pid, const char *coordinator)
 {
 	char link[64];
@@ -86,14 +87,15 @@ static bool process_is_helper(pid_t pid, const char *coordinator)
 	       process_tree_is_own(pid);
 }
 
-/* Would DMTCP save this process? A static program keeps the connection of the process that became it, so the list has it too. What was restored has
- * the program that restored it. */
+/* Would DMTCP save this process, by its program and the coordinator's list? Being in the list is not enough: a static program,
+ * which DMTCP cannot save, keeps the connection of the process that executed it. The program of a restored process is
+ * mtcp_restart. */
 static bool process_would_be_saved(pid_t pid, const char *list, struct err *e)
 {
 	char path[PATH_MAX];
 	struct err why;
 	if (!process_tree_program(pid, path))
-		return true; /* it has ended meanwhile */
+		return true; /* the process has ended meanwhile */
 	const char *slash = strrchr(path, '/');
 	if ((!slash || strcmp(slash + 1, "mtcp_restart") != 0) && access(path, R_OK) == 0 && !dmtcp_process_can_save(path, &why))
 		return err_set(e, "process %d would not be saved: %.400s", (int)pid, why.message);
@@ -101,7 +103,7 @@ static bool process_would_be_saved(pid_t pid, const char *list, struct err *e)
 	       err_set(e, "process %d would not be saved: \"%.300s\" does not run under DMTCP", (int)pid, path);
 }
 
-/* Returns the step manager, a child of the keeper, or 0. */
+/* Returns the pid of the step manager, which is a child of the keeper, or 0. */
 static pid_t process_manager(const struct process_item *all, int count, pid_t keeper)
 {
 	static const char name[] = "/rota-stepmgr";
@@ -115,14 +117,15 @@ static pid_t process_manager(const struct process_item *all, int count, pid_t ke
 	return 0;
 }
 
-/* Would DMTCP save this process? The step manager starts what `rota run` and `rota shell` ask for, without DMTCP. */
+/* Would DMTCP save this process of the step? Not if the step manager has started it, for `rota run` or `rota shell`: it does so
+ * without DMTCP. */
 static bool process_can_be_saved(const struct process_item *all, int count, pid_t pid, pid_t manager, const char *list,
 				 struct err *e)
 {
 	if (!manager || process_is_listed(list, pid) || !process_tree_has(all, count, pid, manager))
 		return process_would_be_saved(pid, list, e);
 	char path[PATH_MAX];
-	return !process_tree_program(pid, path) || /* it has ended meanwhile */
+	return !process_tree_program(pid, path) || /* the process has ended meanwhile */
 	       err_set(e,
 		       "process %d would not be saved: \"%.300s\" is of a shell or sub-step (rota shell, rota run), also one "
 		       "from outside; end it",

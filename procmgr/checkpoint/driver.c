@@ -47,7 +47,8 @@ static bool has_variable(const char *name)
 	return value && *value;
 }
 
-/* May images of the step exist? The keeper sets these variables, or removes those that the user has exported. */
+/* May images of the step's processes be written to disk? Not if it has GPUs or credentials. The keeper sets these two variables,
+ * or removes those that the user has exported. */
 static bool image_is_allowed(struct err *e)
 {
 	if (has_variable("SLURM_JOB_GPUS"))
@@ -56,7 +57,7 @@ static bool image_is_allowed(struct err *e)
 	       err_set(e, "the step has credentials, and an image would hold what the program has read of them");
 }
 
-/* May auto have an image made of the step? */
+/* May --checkpoint=auto choose a driver that makes images of the step's processes? */
 static bool image_is_sensible(const struct driver_use *use, struct err *e)
 {
 	const char *launcher = use->script ? script_mpi_find(use->script) : NULL;
@@ -65,8 +66,8 @@ static bool image_is_sensible(const struct driver_use *use, struct err *e)
 	return image_is_allowed(e);
 }
 
-/* Choose for auto: dmtcp, which needs no capability; criu, where an administrator allows it; else the program saves itself. The first process of a
- * PID namespace was started for criu. */
+/* Choose a driver for --checkpoint=auto: dmtcp, which needs no capability, else criu, if the administrator allows it, else app:
+ * the program saves itself. dmtcp is not chosen in the first process of a PID namespace, which was started for criu. */
 static bool choose_auto(const struct conf *conf, const char *program, struct driver_use *use, char why[DRIVER_WHY_SIZE],
 			struct err *e)
 {
@@ -116,7 +117,7 @@ char *driver_full_name(const struct driver_use *use)
 	return use->driver == &driver_script ? xasprintf("%s%s", use->driver->prefix, use->name) : xstrdup(use->driver->prefix);
 }
 
-/* Returns the first word of `wanted` that is not in `had`, malloc'ed; NULL if all are. */
+/* Returns the first word of the text `wanted` that is not a word of `had`, malloc'ed; NULL if all are. */
 static char *word_lacking(const char *wanted, const char *had)
 {
 	char *padded = xasprintf(" %s ", had);

@@ -29,8 +29,8 @@ struct driver {
 	 * the program runs already. */
 	bool (*detect)(const struct driver_use *use, const char *program, struct err *e);
 	/* Set the command that starts the program of the step (launch), or has it go on from ROTA_RESTART_DIR (restart).
-	 * *instead: its path and arguments, malloc'ed, to which those of the program are added; NULL: the program itself is
-	 * executed. */
+	 * *instead: path and arguments of that command, malloc'ed, to which the program and its arguments are added; NULL: the
+	 * program itself is executed. */
 	bool (*launch)(const struct driver_use *use, char ***instead, struct err *e);
 	bool (*restart)(const struct driver_use *use, char ***instead, struct err *e);
 	/* The driver restores the processes themselves: `restart` is executed without the program and its arguments, and the
@@ -38,11 +38,12 @@ struct driver {
 	bool restores_processes;
 	/* Save the step into ROTA_CHECKPOINT_DIR. NULL: the program of the step saves itself when it gets a signal. */
 	bool (*checkpoint)(const struct driver_use *use, struct err *e);
-	/* Are the files of a checkpoint unchanged? */
+	/* Compare the files of a checkpoint in `folder` with the list that was made when it was taken. */
 	enum folder_match (*verify)(int folder, const json_t *files, struct err *e);
 	/* Remove the checkpoint `name` from the folder of its step. */
 	bool (*discard)(int step, const char *name);
-	/* Returns the facts of this node that a node must share to restart what is saved here: {NAME: TEXT}. NULL: any can. */
+	/* Returns the facts of this node, {NAME: TEXT}, that another node must share to restart a checkpoint taken here. NULL:
+	 * any node can. */
 	json_t *(*needs)(const struct driver_use *use);
 	/* suspend: have all programs of the step, or none, leave its devices before the step is suspended. resume: have them
 	 * use the devices again when the step goes on. NULL: the driver handles no devices. */
@@ -65,7 +66,7 @@ char *driver_full_name(const struct driver_use *use);
 /* Does this node meet the `needs` of a checkpoint? If not, the error names the first one that the node does not meet. */
 bool driver_meets(const struct driver_use *use, const json_t *needs, struct err *e);
 
-/* Does the driver that took a checkpoint restore processes? */
+/* Does the driver named `taken`, which took a checkpoint, restore processes? */
 bool driver_restores(const char *taken);
 
 /* Was the program of this step started under DMTCP? Was it started in a namespace for CRIU? */

@@ -4,7 +4,7 @@
 #include "procmgr/checkpoint/checkpoint_folder.h"
 #include "procmgr/checkpoint/driver.h"
 
-/* Whether the program handles the signal is seen when it is signalled. */
+/* Returns true for every step: whether the program handles the signal shows only when it is signalled. */
 static bool app_detect(const struct driver_use *use, const char *program, struct err *e)
 {
 	(void)use;

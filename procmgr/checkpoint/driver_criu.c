@@ -1,9 +1,10 @@
-/* driver_criu.c - the driver criu: CRIU saves all processes of the step as they are, and has them go on. It saves static programs too.
+/* driver_criu.c - the driver criu: CRIU saves all processes of the step as they are, also of static programs, and restores them.
  *
  * Called by: checkpoint.c, through driver.c.
  * Invariants:
- * - The step's processes are in a PID namespace of their own, where each gets the number back that it had. Its first process (criu_init.c) is the
- *   child of the keeper, in the step's cgroup, and so is all that it restores.
+ * - The step's processes are in a PID namespace of their own, where each restored process gets its number back. The first process
+ *   of the namespace (criu_init.c) is a child of the keeper, in the step's cgroup, and all restored processes are in that cgroup
+ *   too.
  * - CRIU runs as the owner, and nothing is restored for root. */
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +67,7 @@ static bool criu_detect(const struct driver_use *use, const char *program, struc
 	return criu_is_allowed(use, e) && (!program || criu_fits(use, e));
 }
 
-/* Returns {this program, "criu", COMMAND, the folder of CRIU, `more`}, malloc'ed. */
+/* Returns the command line {path of rota-checkpoint, "criu", `command`, path of CRIU's folder, `more`}, malloc'ed. */
 static char **criu_argv(const struct driver_use *use, const char *command, char *more)
 {
 	char self[PATH_MAX], **all = xcalloc(6, sizeof *all);
@@ -112,7 +113,8 @@ bool driver_criu_is_used(void)
 	return used;
 }
 
-/* Is each process of the step, but programs of Rota, in the namespace whose first process is `init`? This process is the keeper's child. */
+/* Is each process of the step, except programs of Rota, in the PID namespace whose first process is `init`? If not, the error
+ * names one that is not. The caller is a child of the keeper. */
 static bool all_are_inside(pid_t init, struct err *e)
 {
 	int count;
@@ -133,7 +135,7 @@ static bool all_are_inside(pid_t init, struct err *e)
 	return good;
 }
 
-/* Ask the first process to have the step saved, and wait for its answer. */
+/* Ask the first process of the step's namespace, by the socket `fd`, to have CRIU save the step, and wait for its answer. */
 static bool ask_init(const struct driver_use *use, int fd, struct err *e)
 {
 	char text[CRIU_INIT_MESSAGE_SIZE] = "";

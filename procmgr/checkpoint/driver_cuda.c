@@ -20,7 +20,8 @@
 
 enum { STATE_S = 10, TOGGLE_S = 120, TRIES = 3, TEXT_SIZE = 512 };
 
-/* The states of CUDA in a process that cuda-checkpoint has toggled, or not. */
+/* States of CUDA in a process, as cuda-checkpoint --get-state prints them: the process is on its GPUs, or was moved to the memory
+ * of the host. */
 static const char on_gpu[] = "running", on_host[] = "checkpointed";
 
 static char *cuda_path(const struct driver_use *use)
@@ -39,7 +40,7 @@ static bool cuda_detect(const struct driver_use *use, const char *program, struc
 	return there;
 }
 
-/* Run cuda-checkpoint for a process. As bounded_run(). */
+/* Run cuda-checkpoint with the option `what` for a process. Result, `seconds` and `text` are as for bounded_run(). */
 static int run_cuda(const struct driver_use *use, const char *what, pid_t pid, int seconds, char text[TEXT_SIZE])
 {
 	char number[16], *path = cuda_path(use);
@@ -82,7 +83,7 @@ static pid_t *list_processes(const struct driver_use *use, const char *state, in
 	return list;
 }
 
-/* Toggle a process that has left its GPU, and kill it if that fails. */
+/* Move a process that has left its GPUs back to them. If that fails TRIES times, kill it. */
 static bool process_return(const struct driver_use *use, pid_t pid, struct err *e)
 {
 	bool returned = process_toggle(use, pid, e);

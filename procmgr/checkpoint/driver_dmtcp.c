@@ -1,13 +1,13 @@
-/* driver_dmtcp.c - the driver dmtcp: DMTCP saves all processes of the step as they are, and has them go on.
+/* driver_dmtcp.c - the driver dmtcp: DMTCP saves all processes of the step as they are, and restores them.
  *
  * Called by: checkpoint.c, through driver.c.
- * Beside ROTA_CHECKPOINT_DIR, DMTCP writes to the folder next.images, whose path is in its images, so it is that of all attempts. The folder
- * ROTA_CHECKPOINT_DIR.run has the socket of the attempt's coordinator, DMTCP's temporary files, and the
- * file "port" with the port of the guard and the pid of the program.
+ * DMTCP writes images to the folder next.images, beside ROTA_CHECKPOINT_DIR. The images have that path in them, so it is the same
+ * in all attempts. The folder ROTA_CHECKPOINT_DIR.run has the socket of the attempt's coordinator, DMTCP's temporary files, and
+ * the file "port" with the port of the guard and the pid of the program.
  * Invariants:
- * - dmtcp_restart becomes the first process of the step, in the place of the program. So the keeper, the cgroup and the time limit of the step
- *   hold for what is restored.
- * - A checkpoint of which a process would be missing fails. */
+ * - dmtcp_restart becomes the first process of the step, in place of the program. So the keeper, the cgroup and the time limit of
+ *   the step apply to the restored processes.
+ * - A checkpoint that would lack a process of the step fails. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -38,13 +38,14 @@ static const char *dmtcp_variable(const char *name)
 	return value ? value : "";
 }
 
-/* Returns the path of an entry of the folder for this attempt's coordinator, malloc'ed. "": the folder. */
+/* Returns the path of an entry of the folder for this attempt's coordinator, malloc'ed; for the entry "", the path of the
+ * folder. */
 static char *run_path(const char *entry)
 {
 	return xasprintf("%s.run%s%s", dmtcp_variable("ROTA_CHECKPOINT_DIR"), *entry ? "/" : "", entry);
 }
 
-/* Open a folder of this attempt, made if it is not there. Returns a descriptor, -1 with an error. */
+/* Open a folder of this attempt; make it if it does not exist. Returns a descriptor, -1 with an error. */
 static int open_path(const char *path, struct err *e)
 {
 	return folder_open_own(AT_FDCWD, path, true, e);
@@ -65,8 +66,8 @@ static int open_images(struct err *e)
 	return fd;
 }
 
-/* The script and the images are handed on by their paths, so nobody else may exchange a folder on the way to them. A folder that is not there
- * yet will be the user's own. */
+/* Returns true if only root and the user can exchange the folder `dir` or one above it: the script and the images are passed to
+ * DMTCP by their paths. A folder that does not exist yet will belong to the user. */
 static bool dir_is_safe(const char *dir, struct err *e)
 {
 	struct err untrusted;
@@ -99,7 +100,8 @@ static bool dmtcp_detect(const struct driver_use *use, const char *program, stru
 	return !program || (dir_is_safe(use->dir, e) && dmtcp_process_can_save(program, e));
 }
 
-/* Read the port of the guard, and the pid of the program. */
+/* Read the port of the guard and the pid of the program from the file "port". Returns false if this attempt has no such file
+ * yet. */
 static bool read_port(int *port, int *root)
 {
 	char *path = run_path("port");
@@ -129,8 +131,8 @@ static bool write_port(int port, struct err *e)
 	return good;
 }
 
-/* Start the coordinator of this attempt. Returns the arguments with which a program of DMTCP joins it, up to `count` others, malloc'ed; NULL with
- * an error. */
+/* Start the coordinator of this attempt. Returns the command line with which `program`, one of DMTCP's programs, joins it,
+ * malloc'ed with room for `count` further arguments; NULL with an error. */
 static char **join_coordinator(const struct driver_use *use, const char *program, void (*watch)(int port, void *arg),
 			       size_t count, struct err *e)
 {
@@ -196,7 +198,8 @@ static bool dmtcp_launch(const struct driver_use *use, char ***instead, struct e
 	return true;
 }
 
-/* Run `dmtcp_command COMMAND` at the coordinator with this port. As bounded_run(). */
+/* Run `dmtcp_command COMMAND` for the coordinator behind this port. Result, `seconds`, `text` and `size` are as for
+ * bounded_run(). */
 static int dmtcp_command(const struct driver_use *use, int port, const char *command, int seconds, char *text, size_t size)
 {
 	char *program = xasprintf("%s/dmtcp_command", use->folder), *number = xasprintf("%d", port);
@@ -208,7 +211,7 @@ static int dmtcp_command(const struct driver_use *use, int port, const char *com
 	return code;
 }
 
-/* Is the program still being restored? It is not any more when it goes on, nor when it has ended, and the coordinator with it. */
+/* Is the program still being restored? Returns false if the program goes on, or if it has ended, and the coordinator with it. */
 static bool is_restoring(const struct driver_use *use, int port)
 {
 	char text[STATUS_SIZE];
@@ -216,7 +219,8 @@ static bool is_restoring(const struct driver_use *use, int port)
 	return code == 0 && !strstr(text, "RUNNING=yes");
 }
 
-/* Wait until the program goes on. If it does not in time, its checkpoint is of no use: the step is queued again for the one before it. */
+/* Wait until the restored program goes on. If it does not go on in time, report its checkpoint as useless: the step is queued
+ * again, to start from the checkpoint before. */
 static void watch_restart(int port, void *arg)
 {
 	const struct driver_use *use = arg;
@@ -237,7 +241,8 @@ static void watch_restart(int port, void *arg)
 	json_decref(answer);
 }
 
-/* Copy the files of one folder into another: DMTCP looks for what it saved of open files where it is to save next. */
+/* Copy the file `name` of a folder into the folder *arg. DMTCP looks for its copies of open files in the folder to which it
+ * writes next. */
 static void copy_file(int folder, const char *name, void *arg)
 {
 	struct err e;
@@ -264,7 +269,7 @@ static void copy_folder(int folder, const char *name, void *arg)
 
 static bool dmtcp_restart(const struct driver_use *use, char ***instead, struct err *e)
 {
-	setenv("DMTCP_FAIL_RC", "85", 1); /* a restore that fails is no end of the program: the step is queued again */
+	setenv("DMTCP_FAIL_RC", "85", 1); /* if the restore fails, end with EXIT_AGAIN, so that the step is queued again */
 	const char *from = dmtcp_variable("ROTA_RESTART_DIR");
 	int old = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), images = open_images(e);
 	bool opened = images >= 0 && (old >= 0 || err_sys(e, "could not open folder \"%s\"", from));
@@ -282,7 +287,7 @@ static bool dmtcp_restart(const struct driver_use *use, char ***instead, struct 
 	return true;
 }
 
-/* Are all processes of the step known to the coordinator? */
+/* Have all processes of the step joined the coordinator? Stores the coordinator's list of processes in `list`. */
 static bool all_are_known(const struct driver_use *use, int port, int root, char *list, struct err *e)
 {
 	if (dmtcp_command(use, port, "--list", COMMAND_S, list, LIST_SIZE) != 0)
@@ -293,7 +298,8 @@ static bool all_are_known(const struct driver_use *use, int port, int root, char
 	return known;
 }
 
-/* Have the coordinator save all processes that it knows. It refuses while one of them is being restored, or goes on from the last checkpoint. */
+/* Have the coordinator save all processes that have joined it. It refuses while one of them is being restored, or goes on from
+ * the last checkpoint. */
 static bool ask_coordinator(const struct driver_use *use, int port, int64_t until, struct err *e)
 {
 	char text[STATUS_SIZE];
@@ -314,8 +320,8 @@ static bool wait_running(const struct driver_use *use, int port, int64_t until, 
 	return true;
 }
 
-/* Save all processes. It is tried again for a while: a process that was just forked is not known yet, and one may still go on from the last
- * checkpoint. */
+/* Have the coordinator save all processes. On an error, tries again for TRIES_US: a process that was just forked may not have
+ * joined the coordinator yet, and another may still be about to go on after the last checkpoint. */
 static bool save_processes(const struct driver_use *use, int port, int root, int64_t until, struct err *e)
 {
 	int64_t tries_until = clock_boot_us() + TRIES_US;
@@ -334,7 +340,7 @@ static void remove_any(int folder, const char *name, void *arg)
 	folder_remove(folder, name);
 }
 
-/* DMTCP writes a script that restarts the images where they were. */
+/* Remove the entry `name` if it is the script that DMTCP writes: it would restart the images at the path where they were. */
 static void remove_script(int folder, const char *name, void *arg)
 {
 	(void)arg;
@@ -342,7 +348,7 @@ static void remove_script(int folder, const char *name, void *arg)
 		folder_remove(folder, name);
 }
 
-/* Images that are moved into the folder `to` of the checkpoint. */
+/* A move of all images into the folder `to` of the checkpoint. */
 struct image_move {
 	int to;
 	bool failed;
@@ -355,7 +361,8 @@ static void move_entry(int folder, const char *name, void *arg)
 		move->failed = true;
 }
 
-/* Move the images to where the checkpoint is gathered, which has nothing else: leftovers of one that failed would be restored too. */
+/* Move the images into the folder `next`, where the files of the checkpoint are gathered. Removes all files there first: those of
+ * a checkpoint that failed would be restored too. */
 static bool move_images(int images, int next, struct err *e)
 {
 	struct image_move move = {.to = next};
@@ -373,7 +380,8 @@ static bool dmtcp_checkpoint(const struct driver_use *use, struct err *e)
 		    wait_running(use, port, until, e);
 	if (good) {
 		folder_each(images, remove_any, NULL);
-		/* After an error the coordinator may still be saving, so its files stay where they are until the next time. */
+		/* After an error the coordinator may still be saving, so its files stay where they are until the next
+		 * checkpoint. */
 		good = save_processes(use, port, root, until, e) && move_images(images, next, e);
 	}
 	if (images >= 0)

@@ -1,4 +1,4 @@
-/* process_tree.c - the processes of a step, as /proc has them.
+/* process_tree.c - reads processes, their parents and their programs from /proc.
  *
  * Called by: dmtcp_process.c, criu_files.c, driver_criu.c, driver_cuda.c. */
 #include "procmgr/checkpoint/process_tree.h"

@@ -1,4 +1,4 @@
-/* script_mpi.c - finds programs that start MPI programs in the script of a step.
+/* script_mpi.c - looks in the script of a step for launchers of MPI programs, such as mpirun and srun.
  *
  * Called by: driver.c.
  * Invariants:
@@ -13,7 +13,7 @@
 static const char *const launchers[] = {"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "srun"};
 static const char word_bytes[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-/~";
 
-/* Returns the launcher that a word of this length names, perhaps by its path; NULL: none. */
+/* Returns the name of the launcher that a word of this length names, perhaps by a path; NULL: none. */
 static const char *launcher_named(const char *word, size_t length)
 {
 	for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
@@ -25,7 +25,7 @@ static const char *launcher_named(const char *word, size_t length)
 	return NULL;
 }
 
-/* Returns the first launcher of a line up to its comment; NULL: none. */
+/* Returns the name of the first launcher in a line of the script, before the line's comment; NULL: none. */
 static const char *launcher_in_line(const char *line)
 {
 	const char *found = NULL, *at = line;
