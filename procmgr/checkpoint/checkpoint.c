@@ -279,7 +279,7 @@ int checkpoint_verify(const char *path)
 	struct err e;
 	json_t *files = json_loadf(stdin, 0, NULL);
 	if (!json_is_array(files) || *path != '/')
-		err_set(&e, "the list of files is malformed");
+		err_set(&e, "the list of files on standard input is malformed");
 	else if (checkpoint_step_compare(&driver_app, path, files, &e) == FOLDER_SAME) {
 		json_decref(files);
 		return 0;

@@ -123,7 +123,8 @@ static bool find_restore(const struct driver_use *use, const json_t *from, bool 
 	*restores = taken && strcmp(taken, name) == 0;
 	free(name);
 	if (taken && !*restores && driver_restores(taken))
-		return err_set(e, "it was taken by %s, and the program would not be started by that here", taken);
+		return err_set(e, "the checkpoint was taken by %s, and this node would start the program by another driver",
+			       taken);
 	return !*restores || driver_meets(use, json_object_get(from, "needs"), e);
 }
 

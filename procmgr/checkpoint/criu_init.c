@@ -64,7 +64,7 @@ static void read_error(char *text, const char *what, struct err *e)
 	char *error = strstr(text, "Error ("), *after = error ? strstr(error, "): ") : NULL;
 	if (after)
 		after[3 + strcspn(after + 3, "\n")] = '\0';
-	err_set(e, "CRIU could not %s it: %.300s", what, after ? after + 3 : "it says no more");
+	err_set(e, "CRIU could not %s the program: %.300s", what, after ? after + 3 : "criu printed no error");
 }
 
 /* Remove variables that change what CRIU, or the dynamic linker of its program, does. */
@@ -113,10 +113,10 @@ static bool run_criu(const struct criu_run *r, const char *what, char *const *mo
 	fcntl(r->images, F_SETFD, FD_CLOEXEC);
 	fcntl(r->run, F_SETFD, FD_CLOEXEC);
 	if (code == BOUNDED_RUN_LATE)
-		err_set(e, "CRIU did not %s it within %d second%s", what, r->seconds, text_plural(r->seconds));
+		err_set(e, "CRIU did not %s the program within %d second%s", what, r->seconds, text_plural(r->seconds));
 	else if (code < 0)
-		err_set(e, "CRIU could not %s it: %s", what,
-			code == BOUNDED_RUN_KILLED ? "a signal ended it" : "it could not be started");
+		err_set(e, "CRIU could not %s the program: %s", what,
+			code == BOUNDED_RUN_KILLED ? "a signal ended criu" : "criu could not be started");
 	else if (code > 0)
 		read_error(text, what, e);
 	free(text);

@@ -62,7 +62,7 @@ static bool image_is_sensible(const struct driver_use *use, struct err *e)
 {
 	const char *launcher = use->script ? script_mpi_find(use->script) : NULL;
 	if (launcher)
-		return err_set(e, "its script has the word %s, and neither dmtcp nor criu saves MPI programs", launcher);
+		return err_set(e, "the step's script has the word %s, and neither dmtcp nor criu saves MPI programs", launcher);
 	return image_is_allowed(e);
 }
 
@@ -71,7 +71,7 @@ static bool image_is_sensible(const struct driver_use *use, struct err *e)
 static bool choose_auto(const struct conf *conf, const char *program, struct driver_use *use, char why[DRIVER_WHY_SIZE],
 			struct err *e)
 {
-	struct err no = {.message = "it has a PID namespace for criu"}, nor;
+	struct err no = {.message = "the program has a PID namespace for criu"}, nor;
 	if (!image_is_sensible(use, &nor)) {
 		snprintf(why, DRIVER_WHY_SIZE, "the program has to save itself: %.300s", nor.message);
 		return find_named(driver_app.prefix, conf, use, e);

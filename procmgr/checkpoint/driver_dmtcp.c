@@ -78,8 +78,9 @@ static bool dir_is_safe(const char *dir, struct err *e)
 		safe = trust_file(path, geteuid(), &untrusted);
 	}
 	free(path);
-	return safe || err_set(e, "others can write to a folder above its checkpoints, choose another --checkpoint-dir: %.150s",
-			       untrusted.message);
+	return safe ||
+	       err_set(e, "others can write to a folder above the step's checkpoints, choose another --checkpoint-dir: %.150s",
+		       untrusted.message);
 }
 
 static bool dmtcp_detect(const struct driver_use *use, const char *program, struct err *e)
@@ -232,7 +233,8 @@ static void watch_restart(int port, void *arg)
 	if (!is_restoring(use, port))
 		return;
 	json_t *report = json_pack("{s:i}", "generation", atoi(dmtcp_variable("ROTA_CHECKPOINT_GENERATION")));
-	char *message = xasprintf("DMTCP did not restore it within %d second%s", use->wait_s, text_plural(use->wait_s));
+	char *message =
+		xasprintf("DMTCP did not restore the program within %d second%s", use->wait_s, text_plural(use->wait_s));
 	json_object_set_new(report, "message", json_string(message));
 	free(message);
 	json_t *answer = checkpoint_call(getenv("ROTA_CONFIG"), "refused", report, CALL_LONG_S, &e);

@@ -296,7 +296,7 @@ flip_bit() {
 	run -0 owner rota restart "$job"
 	eventually restored 3
 	rota admin setting change checkpoint_wait_s --value=60
-	[ "$(sql "select unmet from rota.checkpoint_start where job_id = $job and attempt = 2")" = "CRIU did not restore it within 5 seconds" ]
+	[ "$(sql "select unmet from rota.checkpoint_start where job_id = $job and attempt = 2")" = "CRIU did not restore the program within 5 seconds" ]
 	[ "$(sql "select generation from rota.checkpoint_start where job_id = $job and attempt = 3")" = 2 ]
 	[ "$(sql "select state from acct.checkpoint where job_id = $job and generation = 2")" = restored ]
 	touch go

@@ -158,7 +158,7 @@ first_process() {
 	job=$(rota submit --parsable --checkpoint=auto --output=out.3 mpi.sh)
 	run -0 rota wait "$job"
 	run -0 rota show "$job.script"
-	[[ $output = *"by app: the program has to save itself: its script has the word mpirun"* ]]
+	[[ $output = *"by app: the program has to save itself: the step's script has the word mpirun"* ]]
 	# A child of the script is seen when the step is to be saved.
 	submit static
 	run -1 rota checkpoint "$job" --wait
@@ -225,7 +225,7 @@ first_process() {
 	rota admin setting change checkpoint_wait_s --value=60
 	touch go
 	is_as_expected
-	[ "$(sql "select message from acct.checkpoint where job_id = $job and generation = 2")" = "DMTCP did not restore it within 5 seconds" ]
+	[ "$(sql "select message from acct.checkpoint where job_id = $job and generation = 2")" = "DMTCP did not restore the program within 5 seconds" ]
 }
 
 @test "an image that was changed is not run" {

@@ -91,7 +91,7 @@ static void auto_makes_no_image_of_them(void **state)
 {
 	(void)state;
 	auto_chooses_app("#!/bin/sh\n", "the program has to save itself, since dmtcp does not fit");
-	auto_chooses_app("#!/bin/sh\nsrun solve\n", "the program has to save itself: its script has the word srun");
+	auto_chooses_app("#!/bin/sh\nsrun solve\n", "the program has to save itself: the step's script has the word srun");
 	setenv("ROTA_CREDENTIALS", "/run/cred", 1);
 	auto_chooses_app("#!/bin/sh\n", "the program has to save itself: the step has credentials");
 	setenv("SLURM_JOB_GPUS", "0,1", 1);
