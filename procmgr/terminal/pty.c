@@ -1,4 +1,4 @@
-/* pty.c - starts and signals the command on its pty.
+/* pty.c - starts a command on a pty, and signals it.
  *
  * Called by: terminal.c.
  * Invariants:
@@ -46,7 +46,7 @@ static void reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The child: become the command, or write errno to `report`. */
+/* Runs in the child process: execute the command on the pty; if that fails, write errno to `report`. */
 static void run_command(const struct pty *p, char **argv, pid_t parent, int report)
 {
 	prctl(PR_SET_PDEATHSIG, SIGHUP);
@@ -103,7 +103,7 @@ void pty_signal(const struct pty *p, int signal)
 		kill(-group, signal);
 	if (group != p->pid)
 		kill(p->pid, signal);
-	/* A stopped command ends only once it goes on. */
+	/* Have a stopped command go on, since it would not handle the signal before that. */
 	if (signal == SIGTERM || signal == SIGHUP) {
 		if (group > 1)
 			kill(-group, SIGCONT);

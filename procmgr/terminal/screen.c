@@ -1,9 +1,9 @@
-/* screen.c - takes output of the program into the model: tokens to libvterm and to the modes, lines to the scrollback.
+/* screen.c - takes the program's output into the screen model: tokens to libvterm and screen_modes.c, lines to the scrollback.
  *
  * Called by: terminal.c.
  * Invariants:
  * - libvterm gets whole characters and whole sequences.
- * - Output of plain lines costs little: those that leave the screen at once go directly to the scrollback. */
+ * - Plain lines cost little CPU time: lines that would leave the screen at once go directly to the scrollback. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +88,7 @@ void screen_resize(struct screen *s, int rows, int cols)
 		screen_modes_resize(s, rows, cols);
 }
 
-/* Find the last character of the line that takes a column. Returns `size` if there is none. */
+/* Returns the offset of the last character of the text that takes a column, not a combining one; `size` if there is none. */
 static size_t last_base(const char *text, size_t size)
 {
 	for (size_t at = size; at > 0; at--) {
@@ -99,7 +99,7 @@ static size_t last_base(const char *text, size_t size)
 	return size;
 }
 
-/* Write text to libvterm, and note whether the cursor then stays on a full column. */
+/* Write text to libvterm. Sets s->wraps_next if the cursor then stays on the last column, which is full. */
 static void write_text(struct screen *s, const char *text, size_t size)
 {
 	size_t base = last_base(text, size), used = 0;
@@ -119,7 +119,8 @@ static void write_text(struct screen *s, const char *text, size_t size)
 	memcpy(s->last, text + base, (size_t)s->last_size);
 }
 
-/* libvterm cannot combine a character with one of an earlier write if the cursor has moved since or is on a full column. */
+/* Returns the size of the combining characters at the begin of the text that must be dropped: libvterm cannot combine them with a
+ * character of an earlier write if the cursor has moved since, or is on a full column. */
 static size_t combining_size(const struct screen *s, const char *text, size_t size)
 {
 	size_t skipped = 0, used;
@@ -130,7 +131,7 @@ static size_t combining_size(const struct screen *s, const char *text, size_t si
 	return skipped;
 }
 
-/* Add text as valid UTF-8 without C1 control characters, for libvterm may write beyond its arrays on anything else. */
+/* Add text to `out` as valid UTF-8 without C1 control characters: on anything else libvterm may write beyond its arrays. */
 static void add_valid(struct evbuffer *out, const char *text, size_t size)
 {
 	for (size_t at = 0, used; at < size; at += used) {
@@ -167,8 +168,8 @@ static void take_utf8(struct screen *s, const char *text, size_t size)
 	evbuffer_free(valid);
 }
 
-/* Take text in the character set that is in use: line drawing, the British one, or ASCII. libvterm combines characters in none but
- * UTF-8. */
+/* Take text, translated to UTF-8 from the character set that is in use: line drawing, the British one, or ASCII. libvterm
+ * combines characters in UTF-8 only. */
 static void take_text(struct screen *s, const char *text, size_t size)
 {
 	static const char *const drawing[] = {" ", "◆", "▒", "␉", "␌", "␍", "␊", "°", "±", "␤", "␋", "┘", "┐", "┌", "└", "┼",
@@ -236,7 +237,8 @@ static void take_token(struct screen *s, enum token_kind kind, const char *bytes
 		take_sequence(s, kind, bytes, size);
 }
 
-/* Size of a line of ASCII with its end, which fits on one row; 0 if there is none. */
+/* Returns the size, with its end "\r\n", of a line of printable ASCII that fits on one row; 0 if `bytes` begins with no such
+ * line. */
 static size_t plain_line(const struct screen *s, const char *bytes, size_t size)
 {
 	for (size_t i = 0; i + 1 < size && i < (size_t)s->cols; i++) {
@@ -248,7 +250,8 @@ static size_t plain_line(const struct screen *s, const char *bytes, size_t size)
 	return 0;
 }
 
-/* Can lines that leave the screen at once go to the scrollback without being drawn? */
+/* Returns true if the state of the screen allows that plain lines which leave it at once go to the scrollback without being
+ * drawn. */
 static bool may_skip(const struct screen *s)
 {
 	VTermPos at = screen_modes_cursor(s);
@@ -284,7 +287,7 @@ static size_t lines_size(const struct screen *s, const char *bytes, size_t count
 	return size;
 }
 
-/* Take plain lines of which most leave the screen at once. Returns the size of what was taken. */
+/* Take plain lines if there are so many that most leave the screen at once. Returns the number of bytes that were taken. */
 static size_t skip_lines(struct screen *s, const char *bytes, size_t size)
 {
 	size_t count = 0, taken = 0, one, rows = (size_t)s->rows;
@@ -294,7 +297,7 @@ static size_t skip_lines(struct screen *s, const char *bytes, size_t size)
 		taken += one;
 	if (count <= 3 * rows)
 		return 0;
-	take_lines(s, bytes, rows, false); /* after these lines, the screen has no older ones */
+	take_lines(s, bytes, rows, false); /* draw as many lines as the screen has rows, so that it has no older ones */
 	bytes += lines_size(s, bytes, rows);
 	for (int row = 0; row < s->rows - 1; row++) {
 		struct evbuffer *text = evbuffer_new();
@@ -306,14 +309,14 @@ static size_t skip_lines(struct screen *s, const char *bytes, size_t size)
 	size_t middle = count - 2 * rows + 1;
 	take_lines(s, bytes, middle, true);
 	bytes += lines_size(s, bytes, middle);
-	s->quiet = s->rows - 1; /* the rows of the screen are in the scrollback already */
+	s->quiet = s->rows - 1; /* the rows that the next lines push out of the screen are in the scrollback already */
 	s->line_start = s->pushed + s->rows - 1;
 	take_lines(s, bytes, rows - 1, false);
 	s->quiet = 0;
 	return taken;
 }
 
-/* Drop bytes of a string that is too long, until its end. Returns how many. */
+/* Drop bytes of a control string that is too long, until its end. Returns how many bytes were dropped. */
 static size_t skip_string(struct screen *s, const char *bytes, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
@@ -326,7 +329,7 @@ static size_t skip_string(struct screen *s, const char *bytes, size_t size)
 	return size;
 }
 
-/* Handle all whole tokens. Returns how many bytes they have. */
+/* Handle all whole tokens in `bytes`. Returns how many bytes these tokens have. */
 static size_t take_tokens(struct screen *s, const char *bytes, size_t size)
 {
 	size_t at = 0, one;

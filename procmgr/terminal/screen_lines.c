@@ -1,4 +1,4 @@
-/* screen_lines.c - text of the screen: rows, the scrollback, lines that are complete.
+/* screen_lines.c - the text of the screen's rows, the scrollback, and the reports of complete lines.
  *
  * Called by: screen.c, screen_modes.c.
  * Invariants: the scrollback has at most SCREEN_LINES_MOST lines and BYTES_MOST bytes. */
@@ -41,7 +41,8 @@ void screen_lines_clear(struct screen *s)
 		drop_first(s);
 }
 
-/* Write cells as text into `text`, which has room for them. Returns its size without spaces at the end. */
+/* Write the characters of cells into `text`, which has room for them. Returns the size of the text without the spaces at its
+ * end. */
 static size_t cells_text(const VTermScreenCell *cells, int cols, char *text)
 {
 	size_t size = 0, used = 0;
@@ -79,7 +80,8 @@ void screen_lines_pushed(struct screen *s, int cols, const VTermScreenCell *cell
 	screen_lines_add(s, text, cells_text(cells, cols, text));
 }
 
-/* Add the spaces at the end of the last of `rows` rows, which its text does not have, and which are part of a line that goes on. */
+/* Add to `line` the spaces at the end of the last of its `rows` rows. The text of a row lacks them, but they are part of a line
+ * that goes on in the next row. */
 static void pad_row(const struct screen *s, struct evbuffer *line, int64_t rows)
 {
 	size_t size = evbuffer_get_length(line), used = 0;
@@ -122,7 +124,7 @@ void screen_text(const struct screen *s, size_t lines, struct evbuffer *out)
 		evbuffer_add(out, l->text, l->size);
 		evbuffer_add(out, "\n", 1);
 	}
-	/* Rows below the last one with text are no part of the text. */
+	/* Leave out empty rows below the last row with text. */
 	struct evbuffer *row = evbuffer_new();
 	for (int at = 0; at < s->rows; at++) {
 		screen_lines_row(s, at, row);

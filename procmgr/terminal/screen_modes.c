@@ -3,9 +3,9 @@
  *
  * Called by: screen.c.
  * Invariants:
- * - libvterm gets only sequences that it knows and that it survives. It has saved no cursor, has no left and right margins, no
- *   lines of double width, and one character set.
- * - What a sequence changes here and in libvterm is the same. */
+ * - libvterm gets only sequences that it knows, and none that make it fail. It is never made to save a cursor, to set left and
+ *   right margins, lines of double width, or another character set.
+ * - A sequence changes the state here and that of libvterm in the same way. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +59,8 @@ void screen_modes_pen(const struct screen *s, struct screen_pen *pen)
 	pen->bg = bg.color;
 }
 
-/* A sequence of its own for each colour: all values together are too many for libvterm. */
+/* Write the sequence that sets one colour of the pen. Each colour gets a sequence of its own, since all values together are too
+ * many for libvterm. Returns the size. */
 static int put_color(char *at, size_t room, const VTermColor *color, int base)
 {
 	if (base == 38 ? VTERM_COLOR_IS_DEFAULT_FG(color) : VTERM_COLOR_IS_DEFAULT_BG(color))
@@ -287,7 +288,7 @@ void screen_modes_escape(struct screen *s, const char *bytes, size_t size)
 		vterm_input_write(s->vt, bytes, size);
 }
 
-/* An SGR whose last colour is not complete makes libvterm read values that are not there. */
+/* Are all colours of an SGR sequence complete? If the last one is not, libvterm would read values that do not exist. */
 static bool has_whole_colors(const struct token_csi *csi)
 {
 	for (int i = 0; i < csi->count; i++) {
@@ -401,7 +402,8 @@ static void resize_normal(struct screen *s, int rows, int cols, const VTermScree
 	s->normal = cells;
 }
 
-/* libvterm keeps neither region nor saved cursor within a smaller screen, and fills new cells with the pen. */
+/* Change the size of the screen. Does what libvterm does not: resets the scroll region, moves saved cursors into a smaller
+ * screen, and keeps new cells free of the pen's colours. */
 void screen_modes_resize(struct screen *s, int rows, int cols)
 {
 	struct screen_pen pen;

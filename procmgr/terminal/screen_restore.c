@@ -1,14 +1,14 @@
-/* screen_restore.c - writes the sequences by which another terminal shows the same screen.
+/* screen_restore.c - writes the sequences by which the terminal of a client shows the same screen as the model.
  *
  * Called by: viewer.c.
- * Invariants: the terminal may be in any state before, but not within a sequence. */
+ * Invariants: the client's terminal may be in any state before, except within a sequence. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "procmgr/terminal/screen_parts.h"
 
-/* Cells that are being painted. */
+/* A row of cells while it is being painted on the client's terminal. */
 struct painting {
 	const struct screen *s;
 	struct evbuffer *out;
@@ -49,7 +49,7 @@ static bool is_empty(const VTermScreenCell *cell)
 	return cell->chars[0] == 0;
 }
 
-/* Does the cell have nothing, in the colours of a cleared screen? */
+/* Is the cell empty, with the colours of a cleared screen? */
 static bool is_blank(const VTermScreenCell *cell)
 {
 	char blank[128], text[128];
@@ -67,7 +67,7 @@ static void move_to(struct painting *p, int col)
 	p->col = col;
 }
 
-/* Erase the empty cells with one pen from column `col` on. Returns their number. */
+/* Erase on the client's terminal the empty cells from column `col` on that have the same pen. Returns their number. */
 static int paint_empty(struct painting *p, const VTermScreenCell *row, int col)
 {
 	char first[128], text[128];
@@ -130,7 +130,7 @@ static void put_sgr(struct evbuffer *out, const struct screen_pen *pen)
 	evbuffer_add(out, text, (size_t)screen_modes_sgr(pen, text));
 }
 
-/* Save the cursor there as it is saved here; the cursor of a new terminal if it is not. */
+/* Have the client's terminal save the cursor that is saved in the model; if none is, the cursor of a new terminal. */
 static void put_saved(const struct screen *s, struct evbuffer *out, const struct screen_saved *saved)
 {
 	evbuffer_add_printf(out, "\033[?6%c", saved->origin ? 'h' : 'l');
@@ -161,7 +161,7 @@ static void put_titles(const struct screen *s, struct evbuffer *out)
 			evbuffer_add_printf(out, "\033]%d;%s\033\\", i + 1, titles[i]);
 }
 
-/* Set all modes but those that change how the rest of the picture is written. */
+/* Set all modes on the client's terminal, except those that would change how the rest of the picture is drawn. */
 static void put_modes(const struct screen *s, struct evbuffer *out)
 {
 	for (int i = 0; i < SWITCHES; i++)
@@ -177,7 +177,7 @@ static void put_modes(const struct screen *s, struct evbuffer *out)
 		evbuffer_add_printf(out, "\033[?12%c", s->blink ? 'h' : 'l');
 }
 
-/* Write the cell under the cursor once more, so that the next character goes to the next row here too. */
+/* Write the cell under the cursor once more, so that on the client's terminal too the next character goes to the next row. */
 static void put_full_column(const struct screen *s, struct evbuffer *out, const VTermScreenCell *row, int col)
 {
 	struct screen_pen pen = pen_of(&row[col]);
@@ -190,7 +190,8 @@ static void put_full_column(const struct screen *s, struct evbuffer *out, const 
 		put_characters(out, row[col].chars);
 }
 
-/* A full column whose wide character was written over since cannot be made again: the cursor stays there, and is not on a full one. */
+/* Clear s->wraps_next if the last column cannot be filled again on another terminal, because its wide character was written over.
+ * The cursor then stays on that column, and the next character does not wrap. */
 static void check_full_column(struct screen *s, const VTermScreenCell *cells)
 {
 	VTermPos at = screen_modes_cursor(s);

@@ -1,8 +1,8 @@
-/* screen_width.c - how many columns characters take.
+/* screen_width.c - finds out how many columns a character takes.
  *
- * Called by: screen.c, screen_modes.c, screen_lines.c, screen_restore.c.
- * Invariants: the widths are those of libvterm, which differ from those of the C library in thousands of characters. It does not export
- * them, so a small terminal is asked. */
+ * Called by: screen.c, screen_modes.c, screen_lines.c, screen_restore.c. Invariants: the widths are those of libvterm, which
+ * differ from those of the C library in thousands of characters. libvterm does not export its widths, so each character is
+ * written to a small terminal of libvterm to measure it. */
 #include <wchar.h>
 
 #include "procmgr/terminal/screen_parts.h"

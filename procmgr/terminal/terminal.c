@@ -2,8 +2,9 @@
  *
  * Called by: bin/rota-terminal.c, which the step manager starts as the task of a sub-step.
  * Invariants:
- * - The output of the command is read, unless a client that keeps up has not taken its queue yet (viewer.c): it waits for that.
- * - The screen of a command that ends at once is there for whoever attaches within END_SECONDS of its start.
+ * - The output of the command is read, unless a client that keeps up has not taken its queue yet (viewer.c): then the command
+ *   waits for that client.
+ * - A client that attaches within END_SECONDS of the command's start gets its screen, even if the command ended at once.
  * - At most INPUT_MOST bytes and one frame for each client wait for a command that does not read.
  * - Only the user of this process, and root, can attach. */
 #include "procmgr/terminal/terminal.h"
@@ -42,7 +43,7 @@ static struct {
 	struct event *paced;	   /* timer: while it is pending, output of the program is not read */
 	struct event *activity;	   /* timer: while it is pending, the clients have the times of the last ACTIVITY_SECONDS */
 	int64_t key_at, output_at; /* clock_boot_us; 0: never */
-	bool has_activity;	   /* since they were sent */
+	bool has_activity;	   /* key_at or output_at has changed since the clients were last sent both */
 	int status;		   /* wait status of the command */
 	int64_t started_at;	   /* clock_boot_us */
 } terminal;
@@ -57,7 +58,8 @@ static void send_activity(void)
 	event_add(terminal.activity, &pause);
 }
 
-/* Note the time of a key or of output. It is sent now, or when the last ones are ACTIVITY_SECONDS old. */
+/* Set the time of the last key or output, *at, to now. Clients are sent the times at once, or ACTIVITY_SECONDS after the last
+ * sending. */
 static void note_activity(int64_t *at)
 {
 	*at = clock_boot_us();
@@ -75,7 +77,7 @@ static void activity_pending(evutil_socket_t fd, short what, void *arg)
 
 /* --- the command -------------------------------------------------------------------------------------------------------------- */
 
-/* Read from the program at most READ_MOST bytes. Returns their number. */
+/* Read at most READ_MOST bytes of output of the command, and pass them to the screen and the clients. Returns their number. */
 static size_t take_output(void)
 {
 	static char bytes[READ_MOST];
@@ -107,7 +109,7 @@ static void output_ready(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* Read output again; a client that lags still may be waited for anew. */
+/* Called when a pause is over: reads output again. If a client lags after that, another pause may follow. */
 static void output_again(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd, (void)what, (void)arg;
@@ -143,7 +145,8 @@ static void input_ready(evutil_socket_t fd, short what, void *arg)
 		viewer_resume_input(terminal.viewers);
 }
 
-/* --- what the clients and the screen ask for ---------------------------------------------------------------------------------- */
+/* --- requests of the clients and of the screen
+ * -------------------------------------------------------------------------------- */
 
 static bool add_input(const char *bytes, size_t size)
 {
@@ -171,7 +174,8 @@ static void set_size(int rows, int cols)
 	viewer_send_screen(terminal.viewers);
 }
 
-/* The program's queries are answered by the terminal of a client; without a client, by the screen. */
+/* Called with the answer of the screen to a query of the program. The answer is used only without a live client, whose own
+ * terminal answers otherwise. */
 static void screen_answered(const char *bytes, size_t size, void *arg)
 {
 	(void)arg;
@@ -205,7 +209,8 @@ static void check_viewers(evutil_socket_t fd, short what, void *arg)
 		event_base_loopbreak(terminal.base);
 }
 
-/* The command has ended: send the rest, and wait until the clients have it; the first one may be about to come. */
+/* Called when the command has ended: sends the clients the rest of its output, and waits until they have it. Early after the
+ * start, waits for a first client too. */
 static void command_ended(void)
 {
 	struct timeval most = {END_SECONDS, 0}, often = {0, 10000};

@@ -3,7 +3,7 @@
 #define ROTA_PROCMGR_TERMINAL_H
 
 struct terminal_options {
-	const char *name; /* of the abstract Unix socket */
+	const char *name; /* name of the abstract Unix socket at which clients attach */
 	int rows, cols;
 	char **argv; /* the command */
 };

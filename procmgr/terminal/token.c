@@ -13,7 +13,7 @@ static bool is_control(char c)
 	return (unsigned char)c < 0x20 || c == DEL;
 }
 
-/* Number of bytes at the end of the text that begin a UTF-8 character and do not end it. */
+/* Returns how many bytes at the end of the text begin a UTF-8 character without ending it. */
 static size_t unfinished_size(const char *text, size_t size)
 {
 	for (size_t back = 1; back <= 3 && back <= size; back++) {
@@ -36,7 +36,8 @@ static size_t text_size(const char *bytes, size_t size)
 	return end < size ? end : end - unfinished_size(bytes, end);
 }
 
-/* Size of the control string (from ESC and a letter to its terminator); 0 if the terminator has not come yet. */
+/* Returns the size of the control string (from ESC and a letter to its terminator) with which `bytes` begin; 0 if the terminator
+ * has not come yet. */
 static size_t string_size(const char *bytes, size_t size, enum token_kind *kind)
 {
 	bool known = bytes[1] == ']' || bytes[1] == 'P';

@@ -2,10 +2,10 @@
  *
  * Called by: terminal.c, the event loop.
  * Invariants:
- * - A client that does not read delays nobody and takes at most QUEUE_MOST and one screen. What it misses is replaced by the whole
- *   screen once it reads again.
- * - A client that takes its queue within PACE_USEC has the program wait for it, so it sees all output, and keys at once. A slower one
- *   delays the program by PACE_USEC, and not again before it has taken its queue.
+ * - A client that does not read delays nobody for long, and takes memory for at most QUEUE_MOST bytes and one screen. Output that
+ *   it misses is replaced by the whole screen once it reads again.
+ * - The program waits for a client that takes its queue within PACE_USEC, so that client sees all output, and the echo of keys at
+ *   once. A slower client delays the program by PACE_USEC, and not again before it has taken its queue.
  * - A frame is sent whole or not at all.
  * - A client gets nothing before its frame `a`. */
 #include "procmgr/terminal/viewer.h"
@@ -29,7 +29,7 @@ enum { HEADER = 5, PAYLOAD_MOST = 65536, QUEUE_MOST = 1 << 20, CLIENTS_MOST = 25
 enum viewer_state {
 	VIEWER_SILENT, /* the client has not sent the frame `a`, by which it attaches */
 	VIEWER_LIVE,
-	VIEWER_STALE,	  /* as live, but the client's queue was dropped, so it needs the whole screen */
+	VIEWER_STALE,	  /* like VIEWER_LIVE, but the client's queue was dropped, so it needs the whole screen */
 	VIEWER_TEXT,	  /* the client gets the text that is queued, then the frame `e` */
 	VIEWER_FOLLOWING, /* the client gets each further line */
 	VIEWER_MONITOR,	  /* the client gets only the times of keys and output */
@@ -41,12 +41,12 @@ struct viewer {
 	TAILQ_ENTRY(viewer) next;
 	struct viewer_set *set;
 	struct bufferevent *stream;
-	struct evbuffer *queue; /* payload that is not in a frame yet */
+	struct evbuffer *queue; /* output for the client that was not put into a frame yet */
 	size_t screen_size;	/* bytes of the screen that came last into the queue */
 	enum viewer_state state;
 	bool paused;	 /* input of the client is not read */
 	bool ends;	 /* the program has ended */
-	bool missed;	 /* lines were dropped */
+	bool missed;	 /* lines for this client were dropped */
 	int64_t full_at; /* when the client's queue last grew beyond PACED bytes, by clock_boot_us(); 0: the queue has fewer */
 };
 
@@ -105,7 +105,7 @@ static bool is_live(const struct viewer *v)
 	return v->state == VIEWER_LIVE || v->state == VIEWER_STALE;
 }
 
-/* Put the size and the whole screen into the stream. Nothing else is queued. */
+/* Send the client the size of the screen, and put the whole screen into the client's queue, which is empty. */
 static void queue_screen(struct viewer *v)
 {
 	int rows, cols;
@@ -117,7 +117,7 @@ static void queue_screen(struct viewer *v)
 	v->state = VIEWER_LIVE;
 }
 
-/* End the client's connection when all of its queue is sent. */
+/* If the client gets no more output and all of its queue was sent, send the frame `e`. The connection then closes. */
 static void check_end(struct viewer *v)
 {
 	if (v->state == VIEWER_TEXT ||
@@ -129,7 +129,8 @@ static void check_end(struct viewer *v)
 	v->state = VIEWER_CLOSING;
 }
 
-/* Note whether the client has taken all of its queue. */
+/* Update v->full_at from the bytes that wait for the client. Calls the handler `room` if the client has taken so many that PACED
+ * or fewer are left. */
 static void note_queue(struct viewer *v)
 {
 	size_t size = evbuffer_get_length(v->queue) + evbuffer_get_length(bufferevent_get_output(v->stream));
@@ -203,7 +204,7 @@ void viewer_send_screen(struct viewer_set *set)
 	}
 }
 
-/* A monitor that does not read misses times, of which the next ones replace them. */
+/* Send a monitor the times of the last key and output. If it does not read, the times are dropped: the next ones replace them. */
 static void send_times(struct viewer *v)
 {
 	uint64_t times[] = {htobe64((uint64_t)v->set->key_at), htobe64((uint64_t)v->set->output_at)};
