@@ -349,7 +349,8 @@ bool cgroups_reuse(const struct cgroups *f, const char *from, const char *key)
 	return moved;
 }
 
-/* In version 1, moving the calling thread ("tasks") blocks no fork in the system. The child has only this thread. */
+/* In version 1, the file "tasks" moves only the calling thread, the only one of this process. Unlike cgroup.procs, it delays no
+ * forks of other processes. */
 bool cgroups_enter(const struct cgroups *f, const char *key, bool pinned, struct err *e)
 {
 	for (int p = 0; p < CONTROLLERS; p++) {

@@ -154,7 +154,7 @@ static void free_mounts(struct fuse_mount_list *all)
 	free(all->list);
 }
 
-/* Has the process a connection of a FUSE server, which is an open /dev/fuse? */
+/* Is the process a FUSE server, which has /dev/fuse open? */
 static bool is_server(const char *pid)
 {
 	char path[64], target[32];

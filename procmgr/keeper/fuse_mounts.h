@@ -17,7 +17,7 @@ void fuse_mounts_abort(uid_t uid);
 /* Has the mount table changed since the last call? `table` is 0 before the first call, and then an open file. */
 bool fuse_mounts_changed(int *table);
 
-/* Does the mount table have FUSE mounts of the user, and has no process of the user a FUSE server's connection? */
+/* Returns true if the mount table has FUSE mounts of the user, but no process of the user is a FUSE server. */
 bool fuse_mounts_are_dead(uid_t uid);
 
 /* Detach the user's FUSE mounts. Call as root in a process of its own, because it opens paths that lead through the user's folders.

@@ -131,7 +131,7 @@ static bool is_same_state(const struct keeper_script_state *a, const struct keep
 	       a->from == b->from && a->to == b->to;
 }
 
-/* Is the script file unchanged since the keeper's last attempt, and are the same lines wanted? */
+/* Is the script file unchanged since the keeper's last attempt, and does this attempt run the same lines of the script? */
 static bool is_unchanged(const char *path, const struct keeper *k, const struct keeper_cache *cache)
 {
 	struct stat st;

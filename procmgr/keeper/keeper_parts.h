@@ -221,9 +221,9 @@ void keeper_control_open(struct keeper *k);		   /* take the time limit from the 
 void keeper_control_start(struct keeper *k);		   /* let the time limit run, since the tasks have started */
 
 /* keeper_ending.c */
-/* Is a process of the user running that a signal or an ending concerns? Site hooks are not concerned, since they have a time
- * limit of their own. Nor are user epilogs and transfers after the tasks, unless the node's lease has run out, or the transfers are
- * cancelled. */
+/* Does a process of the user run that gets signals and is ended with the attempt? Site hooks do not count, since they have a time
+ * limit of their own. Nor do user epilogs and transfers after the tasks, unless the node's lease has run out, or the transfers
+ * are cancelled. */
 bool keeper_ending_is_busy(const struct keeper *k);
 /* Raise k->request to `request`, unless it is that or higher already. */
 void keeper_ending_request(struct keeper *k, enum keeper_request request);
@@ -425,7 +425,8 @@ void keeper_record_end(struct keeper *k);
 /* Find the cause and the outcome of the attempt for the record `done`. */
 void keeper_record_outcome(const struct keeper *k, const char **cause, const char **outcome);
 
-/* keeper_file.c: read a plain file of at most `largest` bytes, which may be the work of procmgrd. malloc'ed, with a NUL after it. */
+/* keeper_file.c: read a plain file of at most `largest` bytes, which procmgrd may have written, so it is not trusted. Returns the
+ * malloc'ed content with a NUL after it. */
 char *keeper_file_plain(const char *path, int largest, size_t *size, struct err *e);
 /* Read the whole file cache/<hash>, unless `blob` already has it. Refuses a file that is too large or has another
  * hash. */

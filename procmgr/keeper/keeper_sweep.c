@@ -48,8 +48,8 @@ void keeper_sweep_freeze(struct keeper *k, bool frozen)
 }
 
 /* Called with each SIGKILL. Processes that are alive FUSE_USEC after the first SIGKILL may wait for a FUSE server that does not
- * answer. They may also be freeing much memory: only a cgroup shows which, and without one the FUSE connections are aborted
- * anyway. */
+ * answer, or may still be freeing much memory. Only a cgroup shows which of both; without one the FUSE connections are aborted in
+ * either case. */
 static void free_from_fuse(struct keeper *k)
 {
 	int64_t now = clock_boot_us();

@@ -67,7 +67,8 @@ static char *number_text(int64_t n)
 		return text_or_none(expression);                                                                                 \
 	}
 
-/* Is the step an element of an array with known range? Launch requests of an earlier version do not have the range. */
+/* Is the step an element of an array whose range of indices is known? Launch requests of an earlier version do not have the
+ * range. */
 static bool is_range(const struct order *order)
 {
 	return order->array_index >= 0 && order->spec.array_step > 0;

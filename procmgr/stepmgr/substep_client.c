@@ -272,8 +272,8 @@ static void accept_again(evutil_socket_t fd, short what, void *arg)
 	evconnlistener_enable(arg);
 }
 
-/* Without a free descriptor, the next client stays in the queue of the socket, where it would wake the event loop again and again:
- * do not look at it for a moment. */
+/* Called when there is no free descriptor for the next client. The client stays in the queue of the socket, where it would wake
+ * the event loop again and again, so no client is accepted for PAUSE_USEC. */
 static void accept_failed(struct evconnlistener *listener, void *arg)
 {
 	static const struct timeval pause = {.tv_usec = PAUSE_USEC};

@@ -28,7 +28,7 @@ enum { UNPROVEN_MOST = 64, HANDSHAKE_S = 10, NODE_SIZE = 256 };
 /* The data of one TLS connection. */
 struct proof {
 	char node[NODE_SIZE];
-	struct substep_link_key key; /* in an agent: key by which it proves itself */
+	struct substep_link_key key; /* set in an agent only; a step manager asks `listening` for the key */
 	/* listening socket of the step manager; NULL: this process is an agent, which connects */
 	const struct substep_link_listening *listening;
 };

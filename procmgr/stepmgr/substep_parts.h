@@ -1,9 +1,10 @@
 /* substep_parts.h - the engine's object, and the functions of its files.
  *
- * Calls go one way: substep_recovery.c calls substep_engine.c (the life of sub-steps), which calls all others: substep_table.c (all
- * sub-steps, the queue), substep_task.c (starts a task), substep_input.c (standard input), substep_feed.c (standard input on other
- * nodes), substep_far.c (terminals on other nodes), substep_drain.c (output), substep_store.c (descriptors that outlive it), substep_record.c (the journal), substep_session.c (terminals), substep_limit.c (time limits),
- * substep_event.c (changes of nodes), substep_replace.c (nodes in place of failed ones), substep_usage.c (what sub-steps use now). */
+ * Calls go one way: substep_recovery.c calls substep_engine.c (the life of sub-steps), which calls all others: substep_table.c
+ * (all sub-steps, the queue), substep_task.c (starts a task), substep_input.c (standard input), substep_feed.c (standard input on
+ * other nodes), substep_far.c (terminals on other nodes), substep_drain.c (output), substep_store.c (descriptors that outlive
+ * this process), substep_record.c (the journal), substep_session.c (terminals), substep_limit.c (time limits), substep_event.c
+ * (changes of nodes), substep_replace.c (nodes in place of failed ones), substep_usage.c (what sub-steps use now). */
 #ifndef ROTA_PROCMGR_SUBSTEP_PARTS_H
 #define ROTA_PROCMGR_SUBSTEP_PARTS_H
 
