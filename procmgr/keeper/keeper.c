@@ -83,7 +83,8 @@ static void announce_attempt(struct keeper *k, bool again)
 	char path[RECORD_KEY_SIZE + 16];
 	snprintf(path, sizeof path, "spool/%s/pid", k->name);
 	if ((!again && !daemon_lock(path, &e)) || !keeper_lease_note(k, k->order->spec.fence, &e)) {
-		/* Another process has the attempt's pid file, or its lease has ended: a launcher ends the attempt. */
+		/* Another process has locked the attempt's pid file, or the file could not be written: a launcher ends the
+		 * attempt. */
 		log_error("attempt %s is not run: %s", k->name, e.message);
 		_exit(1);
 	}

@@ -17,7 +17,8 @@ struct question {
 	const char *service, *user;
 };
 
-/* Nobody is there to answer a question of a module. Messages of a module are dropped. */
+/* The conversation function of PAM. A question of a module fails, since nobody can answer it; a message of a module is
+ * dropped. */
 static int pam_answer(int count, const struct pam_message **messages, struct pam_response **answers, void *unused)
 {
 	(void)unused;

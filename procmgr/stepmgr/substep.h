@@ -31,7 +31,7 @@ struct substep_session;
 /* The pipe to which a task writes a stream (substep_drain.c). */
 struct substep_drain {
 	struct substep_task *task;
-	int pipe;			 /* -1: there is none */
+	int pipe;			 /* descriptor from which the step manager reads; -1: there is no pipe */
 	struct event *readable, *paused; /* paused: timer that is pending while the client of the sub-step lags behind */
 };
 
