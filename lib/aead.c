@@ -1,8 +1,7 @@
 /* aead.c - encrypts and decrypts by OpenSSL's AEADs.
  *
  * Called by: box.c, which seals for nodes; rota-credd's keyring.c, which seals for the database.
- * Invariants:
- * - Nothing of a text is returned before its tag is verified. */
+ * Invariants: - No decrypted byte is returned before the tag of the text is verified. */
 #include "lib/aead.h"
 
 #include <openssl/crypto.h>

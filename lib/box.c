@@ -1,10 +1,9 @@
 /* box.c - seals and opens boxes by OpenSSL's X25519, HMAC and AEADs. The names of values are those of RFC 9180.
  *
  * Called by: rota-credd, which seals credentials for nodes; keepers, which open them.
- * Invariants:
- * - A private key, a shared secret and the content of a box are in no message, and are wiped before their memory is freed.
- * - An ephemeral key seals one box. So a key of a cipher encrypts once, and its first nonce is enough.
- * - Nothing of a box is returned before its tag is verified (aead.c). */
+ * Invariants: - No error message has a private key, a shared secret or the content of a box. Their memory is wiped before it is
+ * freed. - Each box has an ephemeral key of its own. So each key of the cipher encrypts one text, and one nonce is enough. - No
+ * byte of a box's content is returned before its tag is verified (aead.c). */
 #include "lib/box.h"
 
 #include <stdlib.h>
@@ -35,7 +34,7 @@ struct secret {
 	unsigned char shared[HASH], key[HASH], nonce[AEAD_NONCE];
 };
 
-/* suite_id of RFC 9180: that of the KEM, and that of the whole. */
+/* A suite_id of RFC 9180: that of the KEM, or that of the whole HPKE suite. */
 struct suite {
 	unsigned char bytes[10];
 	size_t size;
@@ -152,7 +151,7 @@ static void box_expand(const struct suite *suite, const unsigned char prk[HASH],
 	OPENSSL_cleanse(block, sizeof block);
 }
 
-/* DH. Returns false if the public key is of low order, so the result would be known to everybody. */
+/* DH of RFC 9180. Returns false if the public key has low order: everybody could then compute the result. */
 static bool box_agree(const struct box_key *mine, const unsigned char theirs[BOX_KEY], unsigned char dh[BOX_KEY])
 {
 	size_t size = BOX_KEY;

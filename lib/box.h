@@ -26,8 +26,8 @@ void box_key_public(const struct box_key *key, unsigned char public_key[BOX_KEY]
 /* Read a public key in PEM form, as `openssl pkey -pubout` writes it. */
 bool box_public_read(const char *path, unsigned char public_key[BOX_KEY], struct err *e);
 
-/* Seal `size` bytes for the holder of the key `to`. from: key of the sender, so that the holder knows who made the box; NULL: anybody
- * can make it. context: what both sides know; the box opens with the same context only. *box is malloc'ed. */
+/* Seal `size` bytes for the holder of the key `to`. from: key of the sender, so that the holder knows who made the box; NULL:
+ * anybody can make it. context: a text that both sides know; the box opens with the same context only. *box is malloc'ed. */
 bool box_seal(const unsigned char to[BOX_KEY], const struct box_key *from, const char *context, const void *plain, size_t size,
 	      unsigned char **box, size_t *box_size, struct err *e);
 

@@ -6,7 +6,7 @@
 
 #include "lib/box.h"
 
-/* Cipher of a box, as RFC 9180 numbers them. */
+/* Cipher of a box. `id` is the number of its AEAD in RFC 9180. */
 struct box_cipher {
 	unsigned char id;
 	size_t key_size;

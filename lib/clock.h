@@ -8,7 +8,7 @@
 int64_t clock_boot_us(void);
 int64_t clock_boot_ns(void); /* nanoseconds since the machine started, as clock_boot_us() */
 
-/* The monotonic clock in milliseconds and in seconds. It stands still while the machine is suspended. */
+/* Milliseconds, or seconds, of CLOCK_MONOTONIC, which stands still while the machine is suspended. */
 int64_t clock_ms(void);
 double clock_seconds(void);
 

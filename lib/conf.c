@@ -81,7 +81,7 @@ char *conf_home(void)
 	return home && *home == '/' ? xasprintf("%s/.local/state/rota", home) : home_of(getpwuid(geteuid()));
 }
 
-/* Find rota.conf if the caller gave no path. A path that the environment asks for is never replaced by a default. */
+/* Returns the path of rota.conf if the caller gave none. A path that the environment sets is never replaced by a default. */
 static char *conf_find(struct err *e)
 {
 	const char *asked = getenv("ROTA_CONFIG"), *home = getenv("ROTA_HOME");

@@ -1,8 +1,8 @@
 /* crash.h - named places at which a process of a crash build kills itself, for tests/fault/crash.
  *
  * In an ordinary build these functions do nothing. Configured with -DROTA_CRASH=ON (preset `crash`), the environment variable
- * ROTA_CRASH names a file of lines "point count": the process that comes to the point of the first line for the count-th time,
- * counted over all processes, takes the line out and dies as by kill -9. The places are listed in crash.def. */
+ * ROTA_CRASH names the crash file, with lines "PLACE COUNT". The process that comes to the place of the first line for the
+ * COUNT-th time, counted over all processes, removes the line and dies as by kill -9. The places are listed in crash.def. */
 #ifndef ROTA_CRASH_H
 #define ROTA_CRASH_H
 
@@ -23,7 +23,7 @@ void crash_point(enum crash_place place);
 /* Kill this process if the first line of the crash file names the place FUNCTION_MOMENT and its count is reached. `moment` of a
  * call of the database function is "before", "sent" or "after". */
 void crash_call(const char *function, const char *moment);
-/* Returns true if the process is to die at `place`. The caller then does half of its work and calls crash_now(). */
+/* Returns true if the process must die at `place`. The caller then does half of its work and calls crash_now(). */
 bool crash_is_due(enum crash_place place);
 void crash_now(void) __attribute__((noreturn));
 #else

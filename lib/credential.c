@@ -1,8 +1,8 @@
 /* credential.c - reads names, kinds and lists of credentials, and makes the contexts of uploads and deliveries.
  *
  * Called by: order.c, the translator, rota-credd, procmgrd and keepers.
- * Invariants:
- * - A name begins with a letter and has no slash, so it is a file name that collides with no name that a program chose beside it. */
+ * Invariants: - The name of a credential begins with a letter and has no slash, so it is a valid file name, and differs from the
+ * names of other files in the same folder. */
 #include "lib/credential.h"
 
 #include <inttypes.h>
@@ -42,7 +42,7 @@ bool credential_kind_read(const char *name, enum credential_kind *kind)
 	return false;
 }
 
-/* Read a name of a list, of `length` bytes. Its kind is not known yet. */
+/* Read one name, of `length` bytes, from a list of credentials. The kind of the credential stays unknown (CREDENTIAL_KINDS). */
 static bool credential_read(const char *text, size_t length, struct credential *credential)
 {
 	char part[CREDENTIAL_NAME_SIZE];

@@ -1,4 +1,4 @@
-/* credential.h - credentials of users as steps name them: names, kinds, lists of names, and what a delivery to a node is sealed for. */
+/* credential.h - credentials of users as steps name them: names, kinds, lists of names, and the contexts of their boxes. */
 #ifndef ROTA_CREDENTIAL_H
 #define ROTA_CREDENTIAL_H
 
@@ -38,15 +38,16 @@ bool credential_name_valid(const char *name);
 const char *credential_kind_name(enum credential_kind kind);
 bool credential_kind_read(const char *name, enum credential_kind *kind);
 
-/* Read a list of names such as "krb5,archive", in which none is given twice. Their kinds are CREDENTIAL_KINDS: which they are, their
- * deliveries say. Returns the number of credentials, or -1 if the list is empty or malformed. */
+/* Read a list of names such as "krb5,archive", in which none is given twice. The list does not say their kinds, so `kind` becomes
+ * CREDENTIAL_KINDS (unknown); the delivery of each credential says its kind. Returns the number of credentials, or -1 if the list
+ * is empty or malformed. */
 int credential_list_read(const char *text, struct credential list[CREDENTIALS_MOST]);
 
 /* Returns the context of the box in which a user uploads a credential for rota-credd (docs/formats.md, "Sealed boxes"), malloc'ed. */
 char *credential_upload_context(const char *instance, uid_t uid, const char *name, const char *kind);
 
-/* Returns what jobmgrd signs to grant a credential to another user (docs/formats.md, "Grants"), malloc'ed. until: epoch seconds, 0 without
- * an end. */
+/* Returns the text that jobmgrd signs to grant a credential to another user (docs/formats.md, "Grants"), malloc'ed. until: end of
+ * the grant in epoch seconds, 0: it has none. */
 char *credential_grant_text(const char *instance, uid_t owner, const char *name, const char *origin, uid_t grantee,
 			    int64_t until);
 

@@ -1,7 +1,7 @@
 /* daemon.c - pid files, which let only one daemon of a name run, and the change of a daemon from root to its account.
  *
- * Called by: every daemon's main (daemon_lock once, behind its last fork; daemon_become once, where root started it);
- * `rota status` and `rota down` (daemon_holder).
+ * Called by: every daemon's main (daemon_lock once, behind its last fork; daemon_become once, where root started it); `rota
+ * status` and `rota down` (daemon_holder, to find the process).
  * Invariants:
  * - The lock is a POSIX record lock: children (the launcher's keepers) do not inherit it, so it ends with the daemon's own
  *   process.
@@ -34,8 +34,8 @@ static struct {
 	int fd;
 } held;
 
-/* Open and lock the pid file PATH. Returns -1 if that fails, or if the file was removed meanwhile, so that PATH names no file or
- * another one. */
+/* Open and lock the pid file PATH. Returns -1 if that fails, or if another process removed or replaced the file between the
+ * two. */
 static int file_lock(const char *path, struct err *e)
 {
 	struct stat named, opened;

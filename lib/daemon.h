@@ -13,7 +13,7 @@
  * process. */
 bool daemon_lock(const char *path, struct err *e);
 
-/* Write a note after the pid and version in the pid file of this process. It replaces the previous note. */
+/* Write the note `text` after the pid and version in the pid file of this process. It replaces the previous note. */
 bool daemon_note(const char *text, struct err *e);
 
 /* Returns the pid of the process that has the pid file PATH locked, or 0 if none has. */
@@ -36,11 +36,11 @@ bool daemon_become(const char *account, struct err *e);
  * folder is unknown. */
 char *daemon_beside(const char *name, struct err *e);
 
-/* In a private instance, lock the pid file run/PROGRAM-NAME.pid. In a system installation do nothing, since systemd keeps daemons
- * single. */
+/* In a private instance, lock the pid file run/PROGRAM-NAME.pid. In a system installation do nothing: systemd starts each daemon
+ * only once. */
 bool daemon_lock_instance(const struct conf *conf, const char *program, const char *name, struct err *e);
 
-/* The options of a daemon that is named by --name, for its usage text. */
+/* Options of a daemon that has --name, as lines of its usage text. */
 #define DAEMON_NAME_OPTIONS                                                                                                      \
 	"Options:\n"                                                                                                             \
 	"  --config FILE  configuration (default: $ROTA_HOME/etc/rota.conf, else /etc/rota/rota.conf)\n"                         \

@@ -1,9 +1,10 @@
-/* db.c - one pipelined libpq connection on a libevent loop: calls, answers, notifications, and its loss. db_connect.c connects.
+/* db.c - one pipelined libpq connection on a libevent loop: calls, answers, notifications, loss of the connection. db_connect.c
+ * connects.
  *
  * Called by: all daemons, each from its one thread.
  * Invariants:
- * - Nothing blocks.
- * - `sent` has the calls under way, each followed by one sync, in the order in which their answers come.
+ * - Nothing blocks. - The queue `sent` has the calls that are sent and not answered, each followed by one sync, in the order in
+ *   which their answers come.
  * - The callbacks (answers and the watcher's) run from the event loop or db_close(), never from db_call().
  * - Between the loss of a connection and the next callback `up` no call is sent. */
 #include "lib/db_inside.h"
@@ -69,7 +70,7 @@ static void queue_fail(struct db *db, struct db_queue *q, const struct err *e)
 	}
 }
 
-/* the end of a connection */
+/* loss of a connection */
 
 static void db_disconnect(struct db *db)
 {
@@ -99,7 +100,7 @@ void db_leave(struct db *db)
 	db_disconnect(db);
 	queue_fail(db, &db->sent, &e);
 	queue_fail(db, &db->unsent, &e);
-	while (db->unsent.head) /* calls that the callbacks made */
+	while (db->unsent.head) /* drop the calls that the callbacks have added */
 		sent_free(queue_take(&db->unsent));
 	db_silence_free(db->silence);
 	db_admit_remove(db);
@@ -125,8 +126,8 @@ static void conn_error(const PGconn *conn, struct err *e)
 	strcpy(e->code, "08006");
 }
 
-/* Schedule the next attempt to connect: to the next host at once, after a round of all hosts with a growing pause. A part of the
- * pause is random, so that not all daemons connect at the same moment when a server comes back. */
+/* Schedule the next attempt to connect: at once while hosts are left in this round, else after a pause that grows from round to
+ * round. A part of the pause is random, so that not all daemons connect at the same moment when a server comes back. */
 static void db_schedule_attempt(struct db *db)
 {
 	struct timeval wait = {0, 0};
@@ -149,7 +150,7 @@ static void db_report_down(struct db *db, const struct err *e)
 	db->watcher->down(db, e, db->watcher->arg);
 }
 
-/* Is another host than those that did not answer lately left? */
+/* Returns true if the connection string has a host that is not passed over for a late answer. */
 static bool db_has_prompt_place(const struct db *db, int64_t now)
 {
 	int place = 0;
@@ -168,14 +169,14 @@ static void db_place_next(struct db *db, const struct err *e)
 		return;
 	snprintf(all.message, sizeof all.message, "%s", db->failed);
 	db->failed[0] = '\0';
-	if (!db->has_passed_over) /* otherwise the reason would be another one in each round */
+	if (!db->has_passed_over) /* else rounds with different hosts would each report another reason */
 		db_report_down(db, &all);
 	db->has_passed_over = false;
 	db->is_round_over = true;
 }
 
-/* Record the error of a host that could not be reached. Hosts that did not answer lately are passed over: each attempt at one costs its
- * whole time. */
+/* Record the error of a host that could not be reached. Hosts whose answer was late are passed over for a while, since each
+ * attempt to reach one takes its whole time limit. */
 static void db_place_failed(struct db *db, const struct err *e)
 {
 	int64_t now = clock_ms();
@@ -335,7 +336,7 @@ static void db_answer_oldest(struct db *db)
 		err_set(&e, "the database gave no answer");
 	else if (!good)
 		result_error(call->result, &e);
-	bool demoted = strcmp(e.code, "25006") == 0; /* the server became read-only: treat it as lost */
+	bool demoted = strcmp(e.code, "25006") == 0; /* the server became read-only: treat the connection as lost */
 	if (demoted)
 		strcpy(e.code, "08003");
 	if (db->state == DB_UP &&

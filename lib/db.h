@@ -4,7 +4,8 @@
  * - Calls are pipelined: each is sent with one sync after it, and answered in the order of the calls.
  * - api.def has the functions that C may call. Each is prepared at connect, so a database of another version is detected at once.
  * - A lost connection fails every call under way. The connection is made again; no call is sent twice.
- * - A server that lacks the newest incarnation of the database that this process has seen (db_seen.h) is an older copy, and refused.
+ * - A server that lacks the newest incarnation of the database that this process has seen (db_seen.h) has an older copy, and is
+ *   refused.
  * - A pooler in transaction mode is refused: a daemon needs a session of its own. */
 #ifndef ROTA_DB_H
 #define ROTA_DB_H
@@ -52,12 +53,13 @@ struct db_watcher {
  * database.allow_unverified says so. Daemons call this at their start, and verbs before they connect. */
 bool db_conninfo_check(const struct conf *conf, struct err *e);
 
-/* Make the malloc'ed connection string of a daemon: the configured string with the role and name of the daemon. Unless the
+/* Returns the malloc'ed connection string of a daemon: database.conninfo with the role and name of the daemon. Unless the
  * configured string sets them, parameters are added that require a writable server and detect a dead server. Over TCP, parameters
  * are added that verify the server. */
 char *db_conninfo(const struct conf *conf, const char *role, const char *application);
 
-/* Make the connection string of a daemon for answers that may be old: as db_conninfo(), to the first server that answers. */
+/* Returns the connection string of a daemon for reads whose data may be old: as db_conninfo(), but to the first server that
+ * answers, primary or standby. */
 char *db_conninfo_stale(const struct conf *conf, const char *role, const char *application);
 
 /* Make the connection string of a process manager: as db_conninfo(), with the role of node login `login` and the password file of
@@ -67,8 +69,9 @@ char *db_conninfo_node(const struct conf *conf, const char *login, const char *a
 /* Returns the path of the file with the passwords of nodes, in the format of libpq; malloc'ed. */
 char *db_passfile(const struct conf *conf);
 
-/* Make the connection string of an interactive program, with the configured user if `role` is NULL. It replaces
- * target_session_attrs=read-write by primary, since the sessions of a role may be read-only by default. */
+/* How an interactive program chooses a server. db_conninfo_reader() makes its connection string, with the configured user if
+ * `role` is NULL. It replaces target_session_attrs=read-write by primary, since the sessions of a role may be read-only by
+ * default. */
 enum db_reader {
 	DB_READER_PRIMARY,
 	DB_READER_LATE, /* where the configured string has several hosts, prefer a standby, which may be some transactions behind */
@@ -76,18 +79,17 @@ enum db_reader {
 };
 char *db_conninfo_reader(const struct conf *conf, const char *role, enum db_reader reader);
 
-/* Make the connection string of a program from one that its user typed: what it does not say of verifying a server over TCP is
- * added. */
+/* Returns the connection string of a program from one that its user typed, with the settings added that verify the server over
+ * TCP. */
 char *db_conninfo_verified(const char *conninfo);
 
 /* Start to connect. `channels` is a NULL-terminated list of channels to LISTEN on, which happens before `up` is called. The
- * caller keeps `watcher` alive.
- * Where the connection string has several hosts, each is tried in turn for at most connect_timeout. A single host, once reached, gets
- * six times as long for its answer, and up to four times that if it was late. The pause after a round is 50 ms and doubles up to
- * 500 ms. A host that was late is passed over for a while, as long as another one is left. A pooler in session mode costs each
- * connection a second one for a moment.
- * Where the server is silent for some seconds while a call is under way, the other hosts are tried. If one of them can be written to,
- * the connection is lost and made to that one. */
+ * caller keeps `watcher` alive. Where the connection string has several hosts, each is tried in turn for at most connect_timeout.
+ * A single host that was reached gets six times as long to answer, and up to 24 times as long if it was late before. The pause
+ * after a round is 50 ms and doubles up to 500 ms. A host that was late is passed over for a while, as long as another one is
+ * left. Through a pooler in session mode, each connection needs a second one for a moment. Where the server is silent for some
+ * seconds while a call is under way, the other hosts are tried. If one of them can be written to, the connection is lost and made
+ * to that one. */
 struct db *db_open(struct event_base *base, const char *conninfo, enum api_user user, const char *const *channels,
 		   const struct db_watcher *watcher);
 
@@ -95,7 +97,7 @@ struct db *db_open(struct event_base *base, const char *conninfo, enum api_user 
  * callback. */
 void db_close(struct db *db);
 bool db_is_up(const struct db *db);
-/* Has the server not answered a call for some seconds? Found out only where there are other hosts to try. */
+/* Returns true if the server has not answered a call for some seconds. Always false if the connection string has one host. */
 bool db_is_silent(const struct db *db);
 /* Returns the name of an api function, as in api.def. */
 const char *db_function_name(enum api_function function);
@@ -103,8 +105,8 @@ const char *db_function_name(enum api_function function);
 /* Returns the pid of the postmaster if the connection is a Unix socket and the postmaster runs as the same user, else 0. */
 int db_server(const struct db *db);
 
-/* Give the sessions of this connection a setting. It is made before `up` is called, or there is no connection. Call it once, right
- * after db_open(). The caller keeps the strings. */
+/* Have each session of this connection execute SET before `up` is called; if SET fails, there is no connection. Call it once,
+ * right after db_open(). The caller keeps the strings. */
 void db_set(struct db *db, const char *setting, const char *value);
 
 /* LISTEN on another channel, on the present connection and every later one. */

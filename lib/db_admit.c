@@ -1,11 +1,10 @@
 /* db_admit.c - asks each server which incarnation of the database it has, and refuses an older copy.
  *
  * Called by: db_connect.c for each connection that is made.
- * Invariants:
- * - The question is part of what a connection sends at its start anyway: no round trip more, and none for a call.
- * - All connections of this process are to the same incarnation. When one reaches a newer one, those to other servers are lost and made
- *   again.
- * - A pooler announces another process of the server than the one that answers (PgBouncer announces random numbers). */
+ * Invariants: - The question is sent with the other commands at the start of a connection: it costs no round trip of its own, and
+ * calls carry nothing. - All connections of this process are to the same incarnation. When one connection reaches a newer
+ * incarnation, the connections to other servers are closed and made again. - A connection goes through a pooler if the server's
+ * pid that it was told at the start is not that of the process that answers (PgBouncer sends random numbers). */
 #include "lib/db_inside.h"
 
 #include <stdio.h>
@@ -71,8 +70,8 @@ static bool admit_refuse(struct err *e, const char *host, const struct db_seen *
 		host, now->incarnation, (long long)now->timeline, seen->incarnation, (long long)seen->timeline, seen->began);
 }
 
-/* Lose the connections to servers of other incarnations than that of `with`. The event loop makes them again. Those to the same server
- * were made before its incarnation began, and stay. */
+/* Close the connections to servers of other incarnations than that of `with`; the event loop makes them again. Connections to the
+ * same server as `with` were made before its incarnation began, and stay. */
 static void drop_others(const struct db *with)
 {
 	for (struct db *db = first; db; db = db->next)

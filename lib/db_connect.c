@@ -1,10 +1,11 @@
-/* db_connect.c - connects without blocking, prepares the functions of this user in api.def, sends LISTEN, has the server admitted.
+/* db_connect.c - connects without blocking, prepares the functions of this user in api.def, sends LISTEN, has the server
+ * admitted.
  *
  * Called by: daemons, through db_open(); then the event loop, and again after each loss.
  * Invariants:
  * - While connecting, only the event `read` watches the socket.
  * - Each attempt is at one host and has a deadline of its own, since libpq's connect_timeout does not apply to PQconnectPoll().
- *   So a host that does not answer does not keep the others from being tried. For a while it is passed over.
+ *   So a host that does not answer does not delay the attempts at the other hosts; it is passed over for a while.
  * - Through a pooler, a connection is up once db_pooler.c has found that it has a session of its own.
  * - libpq blocks to resolve host names. Where that is slow, the connection string should have hostaddr. */
 #include "lib/db_inside.h"
@@ -23,7 +24,7 @@
 enum {
 	CONNECT_SECONDS = 10,  /* time for reaching a host, where the connection string has no connect_timeout */
 	CONNECT_REACHED = 6,   /* a connection string with one host: wait for the host's answer so many times connect_timeout */
-	CONNECT_LATE_MOST = 2, /* how often the time CONNECT_REACHED may double */
+	CONNECT_LATE_MOST = 2, /* how often the time limit of CONNECT_REACHED may double */
 	POOLER_SECONDS = 10,   /* time for a notification to arrive through a pooler */
 	LATE_MS = 10000	       /* a host that did not answer in time is passed over for so long */
 };
@@ -49,7 +50,7 @@ static void connect_done(struct db *db)
 	db->watcher->up(db, db->watcher->arg);
 }
 
-/* The same refusal is to be expected of the next attempt: make it later. */
+/* Close a connection that is refused, and delay the next attempt to connect, which would probably be refused too. */
 static void connect_refused(struct db *db, const struct err *objection)
 {
 	db->backoff_ms = DB_BACKOFF_REFUSED_MS;
@@ -70,7 +71,7 @@ static void on_pooler_notified(struct db *db)
 
 static void on_unlisten(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
-	(void)db, (void)result, (void)e, (void)arg; /* a session that listens on one channel more is as good */
+	(void)db, (void)result, (void)e, (void)arg; /* after a failure the session only listens on one more channel */
 }
 
 /* The pooler is in session mode: the connection is as good as a direct one. */
@@ -81,7 +82,7 @@ static void on_pooler_is_own(struct db *db)
 	db_pooler_free(db->pooler);
 	db->pooler = NULL;
 	db_send_end(db, PQsendQueryParams(db->conn, sql, 0, NULL, NULL, NULL, NULL, 0), on_unlisten, NULL);
-	for (int i = 0; i < db->channel_count; i++) /* db_listen() has not sent those that came meanwhile */
+	for (int i = 0; i < db->channel_count; i++) /* also channels that db_listen() added, but could not send meanwhile */
 		db_send_end(db, db_send_listen(db, db->channels[i]), on_unlisten, NULL);
 	if (db->state == DB_PREPARING) /* sending has not failed */
 		connect_done(db);
@@ -98,7 +99,7 @@ static void on_pooler_listening(struct db *db, PGresult *result, const struct er
 		db_lost(db, e);
 }
 
-/* Find out the mode of the pooler. */
+/* Begin to find out whether the pooler is in session mode. */
 static void pooler_start(struct db *db)
 {
 	static const struct db_pooler_watcher watcher = {on_pooler_is_own, on_pooler_notified, on_pooler_refused};
@@ -106,7 +107,7 @@ static void pooler_start(struct db *db)
 	db_send_end(db, db_send_listen(db, db_pooler_channel(db->pooler)), on_pooler_listening, NULL);
 }
 
-/* Callback after all functions are prepared. On failure the database may have functions of another version. */
+/* Callback for the answer to preparing all functions. After a failure, the database may have functions of another version. */
 static void on_prepared(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)arg;
@@ -197,9 +198,9 @@ static int connect_timeout(PGconn *conn)
 	return seconds > 0 ? seconds : CONNECT_SECONDS;
 }
 
-/* The host has been reached: give it more time, if there is no other one to try, and more each time that it was late. A new session
- * costs the server up to a tenth of a second of CPU time. When a thousand daemons connect at once, all sessions are ready late; if
- * the daemons gave up before, the server would do the work again and again. */
+/* The host accepted the connection: if it is the only one, give it more time, and more each time that it was late. A new session
+ * costs the server up to a tenth of a second of CPU time. When a thousand daemons connect at once, all sessions are ready late.
+ * If the daemons gave up before, the server would start the same sessions again and again. */
 static void connect_reached(struct db *db)
 {
 	int doubled = db->late < CONNECT_LATE_MOST ? db->late : CONNECT_LATE_MOST;

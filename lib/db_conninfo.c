@@ -1,10 +1,10 @@
 /* db_conninfo.c - makes the connection string of a program from the configured one, and splits a string with several hosts.
  *
  * Called by: daemons, verbs that connect to PostgreSQL, db_connect.c.
- * Invariants:
- * - user and application_name of the result are those of the program; all other parameters are kept, but for a weak sslmode.
- * - Over TCP the server is verified (sslmode=verify-full), unless database.allow_unverified says otherwise. What the environment or
- *   a service file says of sslmode has no effect.
+ * Invariants: - user and application_name of the result are those of the program; all other parameters are kept, except a weak
+ * sslmode.
+ * - Over TCP the server is verified (sslmode=verify-full), unless database.allow_unverified says otherwise. What the environment
+ *   or a service file says of sslmode has no effect.
  * - A string that libpq cannot parse is returned unchanged, so that connecting reports the error. */
 #include "lib/db_inside.h"
 
@@ -98,7 +98,7 @@ static const char *host_list(const PQconninfoOption *options)
 	return NULL;
 }
 
-/* Find out whether a connection goes over TCP to some or all of its hosts. A service may name any host. */
+/* Set whether a connection goes over TCP to some, and to all, of its hosts. A service file may name any host. */
 static void hosts_kind(const PQconninfoOption *options, bool *some_tcp, bool *all_tcp)
 {
 	const char *hosts = host_list(options), *service = option_value(options, "service");
@@ -119,8 +119,9 @@ static const char *weak_sslmode(const PQconninfoOption *options)
 	return mode && strcmp(mode, "verify-full") != 0 ? mode : NULL;
 }
 
-/* Append the settings with which libpq verifies the server, from `count` on; returns the new count. GSS encryption would come before
- * TLS. Channel binding takes a password: libpq refuses it where the server asks for a certificate instead. */
+/* Append the settings with which libpq verifies the server, from `count` on; returns the new count. GSS encryption is off, since
+ * libpq would try it before TLS. Channel binding needs a password, so it is left out with `sslcert`: libpq would refuse a server
+ * that asks for a certificate instead. */
 static int add_verification(const PQconninfoOption *options, bool allow_weak, struct setting *ours, int count)
 {
 	bool some_tcp, all_tcp;
@@ -198,7 +199,7 @@ char *db_conninfo_node(const struct conf *conf, const char *login, const char *a
 	return text;
 }
 
-/* Does the string name several servers? */
+/* Returns true if the connection string names several servers. */
 static bool has_several_hosts(PQconninfoOption *options)
 {
 	const char *host = option_value(options, "host"), *address = option_value(options, "hostaddr");
@@ -233,8 +234,8 @@ char *db_conninfo_verified(const char *conninfo)
 	return conninfo_make(conninfo, options, ours);
 }
 
-/* Find part number `place` of a list like "a,b,c". A list with one part has that part at every place. Returns false after the
- * last part. */
+/* Find part number `place` (from 0) of a list like "a,b,c". If the list has one part, it is returned for every `place`. Returns
+ * false after the last part. */
 static bool list_part(const char *list, int place, const char **part, int *length)
 {
 	bool only = !strchr(list, ',');

@@ -20,7 +20,7 @@ struct db_sent {
 	db_answer *answer;
 	void *arg;
 	PGresult *result;     /* latest result of the call; an error is never replaced by a later result */
-	const char *function; /* name of the api function; NULL: the call is none of schema api */
+	const char *function; /* name of the api function; NULL: the call is not of an api function */
 };
 
 struct db_queue {
@@ -34,7 +34,7 @@ struct db {
 	struct event_base *base;
 	char **places; /* one connection string for each host in the configured connection string */
 	int place_count, place;
-	int64_t *late_until;  /* for each host: until when it is passed over, because it did not answer in time (clock_ms) */
+	int64_t *late_until;  /* for each host: clock_ms() until which it is passed over, as it did not answer in time */
 	int tried;	      /* hosts of the present round that failed or were passed over */
 	bool has_passed_over; /* a host was passed over in the present round */
 	bool is_round_over;   /* the next attempt begins a round */
@@ -46,7 +46,7 @@ struct db {
 	const struct db_watcher *watcher;
 	char **channels;
 	int channel_count;
-	const char *setting, *value; /* a setting of each session; NULL: none */
+	const char *setting, *value; /* a setting that each session makes with SET; NULL: none */
 	PGconn *conn;
 	enum db_state state;
 	struct event *read, *write; /* events of the socket of `conn` */
@@ -72,7 +72,7 @@ void db_leave(struct db *db);
 
 /* Close a connection that was lost, fail the calls under way, report the loss, and schedule the next attempt to connect. */
 void db_lost(struct db *db, const struct err *e);
-/* Do the same as db_lost(), with the error message of libpq. */
+/* Call db_lost() with the error message of libpq. */
 void db_lost_conn(struct db *db);
 
 /* Send a sync after a call; `answer` is called when the sync comes back. `sent` is false if sending the call failed. */
@@ -83,17 +83,17 @@ bool db_send_listen(struct db *db, const char *channel);
  * host. */
 char *db_conninfo_place(const char *conninfo, int place);
 
-/* db_admit.c: ask a server which incarnation of the database it has, as the last part of what a connection sends at its start, and
- * judge its answer. db_admit() refuses an older copy. db_admit_add: `db` is a connection of this process, until
+/* db_admit.c: ask a server which incarnation of the database it has, with the last command that a connection sends at its start,
+ * and judge the answer. db_admit() refuses an older copy. db_admit_add: `db` is a connection of this process, until
  * db_admit_remove(). */
 bool db_admit_send(PGconn *conn, const struct db_seen *seen);
-bool db_admit_is_newer(const struct db *db, const PGresult *answer); /* has another server answered, with a newer incarnation? */
+bool db_admit_is_newer(const struct db *db, const PGresult *answer); /* true: another server answered, with a newer incarnation */
 bool db_admit(struct db *db, const PGresult *answer, struct err *e);
 void db_admit_add(struct db *db);
 void db_admit_remove(struct db *db);
 
-/* db_pooler.c: find out whether an idle connection through a pooler keeps its session, by a notification on db_pooler_channel(). The
- * caller has the connection listen there before db_pooler_notify(). */
+/* db_pooler.c: find out whether an idle connection through a pooler keeps its session, by a notification on db_pooler_channel().
+ * The caller makes the connection listen on this channel before it calls db_pooler_notify(). */
 struct db_pooler_watcher {
 	void (*is_own)(struct db *db);	 /* `db` has received the notification, so it has a session of its own */
 	void (*notified)(struct db *db); /* the notification is committed; it arrives soon, or never */
@@ -102,7 +102,7 @@ struct db_pooler_watcher {
 struct db_pooler *db_pooler_new(struct db *db, const struct db_pooler_watcher *watcher);
 const char *db_pooler_channel(const struct db_pooler *p);
 void db_pooler_notify(struct db_pooler *p);
-bool db_pooler_take(struct db_pooler *p, const char *channel); /* a notification was received; is it this one? `p` may be NULL */
+bool db_pooler_take(struct db_pooler *p, const char *channel); /* true: the notification is that of `p`, which may be NULL */
 /* Set the error of a connection that has waited for `seconds` seconds, or that was shown not to keep its session. */
 void db_pooler_objection(const struct db_pooler *p, const char *host, int seconds, struct err *e);
 void db_pooler_free(struct db_pooler *p);
@@ -111,7 +111,8 @@ void db_ping(struct db *db); /* send a call that does nothing, to see whether th
 
 void db_queue_reset(struct db_queue *q);
 
-/* db_silence.c: look for another host when the server does not answer. Without one (`s` is NULL) nothing is done. */
+/* db_silence.c: look for another host when the server does not answer. With one host, `s` is NULL and the functions do
+ * nothing. */
 struct db_silence *db_silence_new(struct db *db, void (*ping)(struct db *db));
 void db_silence_free(struct db_silence *s);
 void db_silence_up(struct db_silence *s);	/* the connection is made */

@@ -1,12 +1,11 @@
 /* db_pooler.c - tells a pooler in session mode, which daemons can use, from one in transaction mode, which they cannot.
  *
  * Called by: db_connect.c for a connection through a pooler; db.c for its notifications; then the event loop.
- * Invariants:
- * - The connection listens on a channel of its own. While it is idle, a second connection sends a notification there. The first one
- *   receives it if it has a session of its own. In transaction mode an idle client has no session, so PgBouncer drops the notification,
- *   or the second connection receives it.
- * - Until then, no other call is made on the first connection: it would have a session for a moment, in transaction mode too.
- * - The second connection needs one more place in the pool, and only for that long. */
+ * Invariants: - The connection listens on a channel of its own. While it is idle, a second connection sends a notification on
+ * that channel. The first connection receives it if it has a session of its own. In transaction mode an idle client has no
+ * session, so PgBouncer drops the notification, or the second connection receives it. - Until the notification is received, no
+ * other call is made on the first connection: a call would give it a session for a moment, in transaction mode too. - The second
+ * connection needs one more place in the pool, until the notification is committed. */
 #include "lib/db_inside.h"
 
 #include <stdio.h>
@@ -93,7 +92,7 @@ static void second_failed(struct db_pooler *p)
 
 static void second_wait(struct db_pooler *p, short what);
 
-/* Read what has come of the answer. Returns whether that is all of it. */
+/* Read the part of the NOTIFY's answer that has arrived. Returns true if the answer is complete. */
 static bool second_is_answered(struct db_pooler *p)
 {
 	PGresult *answer;
@@ -108,7 +107,7 @@ static bool second_is_answered(struct db_pooler *p)
 	return true;
 }
 
-/* Send the notification once connected, and end the connection once that is committed. */
+/* Go on with the second connection: send the notification once it is connected, close it once the notification is committed. */
 static void second_go_on(struct db_pooler *p)
 {
 	bool alive;

@@ -1,9 +1,9 @@
-/* db_seen.c - the newest incarnation of the database that this process has worked with, in a file of one line.
+/* db_seen.c - keeps the newest incarnation of the database that this process has worked with in a file of one line.
  *
  * Called by: db_admit.c for each connection that is made; http.c for each request of a client; daemons and `rota` at their start.
- * Invariants:
- * - The file is replaced as a whole, and is on disk before its name is: a machine that loses power has the former line, or the new one.
- * - Processes of one account share the file. Each writes only what a server has just answered, and it reads the file before it asks. */
+ * Invariants: - The file is replaced as a whole, and its content is on disk before it is renamed: after a loss of power it has
+ * the old line or the new one. - Processes of one account share the file. Each reads the file before it asks a server, and writes
+ * only the incarnation that the server has just answered. */
 #include "lib/db_seen.h"
 
 #include <fcntl.h>
@@ -85,7 +85,7 @@ struct db_seen db_seen_read(void)
 	return seen.newest;
 }
 
-/* Make the folders of the file that are missing. */
+/* Make those folders in the path of the file that are missing. */
 static void folders_make(const char *path)
 {
 	char *copy = xstrdup(path);

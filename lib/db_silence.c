@@ -1,13 +1,13 @@
-/* db_silence.c - leaves a server for another host of the connection string: one that has stopped answering, once the other can be written
- * to; and one that is an older copy than the other.
+/* db_silence.c - leaves a server for another host of the connection string: when the server has stopped answering and the other
+ * host can be written to, or when the server has an older copy of the database than the other host.
  *
  * Called by: db.c when a call is sent and when anything is received; db_connect.c when a connection is made; then the event loop.
- * Invariants:
- * - A connection with nothing to do asks the server for a sign of life now and then, since it may wait for notifications alone.
- * - A server that is only slow keeps its connection: without another writable host, nothing happens.
- * - The other hosts are tried one after the other, with one connection at a time, beside the one that is silent.
- * - When a connection is made, the other hosts are tried once, by one connection of the process. Those that follow the server refuse at
- *   once, as standbys. Of two that can be written to, the one with the newer incarnation is used.
+ * Invariants: - An idle connection sends a call that does nothing now and then, since it may wait only for notifications and
+ * would not notice a silent server.
+ * - A server that is only slow keeps its connection: without another writable host, nothing happens. - The other hosts are tried
+ *   one after the other, each by a second connection, while the silent connection stays open.
+ * - When a connection is made, the other hosts are tried once, by one connection of the process. Standbys refuse at once. Of two
+ *   servers that can be written to, the one with the newer incarnation is used.
  * - Where the connection string names one host, nothing is tried. */
 #include "lib/db_inside.h"
 
@@ -25,10 +25,10 @@ struct db_silence {
 	struct event *timer;	     /* timer that runs while there is a connection; it also ends a probe that is not answered */
 	/* when the server last sent something; before that, when the first of the calls under way was sent */
 	int64_t received_at;
-	int place;	     /* host that is tried */
+	int place;	     /* number of the host that `probe` tries */
 	PGconn *probe;	     /* connection to the host `place`, as a probe; NULL: none */
 	struct event *ready; /* event of the socket of `probe` */
-	bool is_survey;	     /* the hosts are tried since the connection was made, not since the server is silent */
+	bool is_survey;	     /* the hosts are tried because the connection was just made; false: because the server is silent */
 	bool is_asked;	     /* `probe` is connected, and was asked for its incarnation */
 };
 
@@ -67,7 +67,7 @@ bool db_is_silent(const struct db *db)
 	return db->silence && is_silent(db->silence);
 }
 
-/* Connect to the other server. The event loop handles the loss of this one. */
+/* Leave the server: close its connection as lost, so that the event loop connects to the host of the probe. */
 static void silence_leave(struct db_silence *s)
 {
 	struct db *db = s->db;
@@ -89,7 +89,7 @@ static void silence_leave(struct db_silence *s)
 
 static void probe_start(struct db_silence *s);
 
-/* Try the next host, or wait until the next round. */
+/* Close the probe and try the next host. After the last host, wait for the next round. */
 static void probe_failed(struct db_silence *s)
 {
 	probe_end(s);
@@ -104,7 +104,8 @@ static void probe_failed(struct db_silence *s)
 
 static void probe_wait(struct db_silence *s, short what);
 
-/* The probe was asked for its incarnation. Leave for it if it has what this process has seen, and more. */
+/* Read the probe's answer. Go over to its server if that has a newer incarnation which includes the one that this process has
+ * seen. */
 static void probe_answered(struct db_silence *s)
 {
 	PGresult *answer = NULL;
@@ -215,7 +216,7 @@ void db_silence_up(struct db_silence *s)
 	uint16_t part;
 	if (!s || (surveyed_at && clock_ms() - surveyed_at < SURVEY_MS))
 		return;
-	/* Thousands of daemons may connect at once, to a server that has just been promoted. */
+	/* A random part of the wait: thousands of daemons may connect at once to a server that has just been promoted. */
 	evutil_secure_rng_get_bytes(&part, sizeof part);
 	surveyed_at = clock_ms();
 	s->is_survey = true;

@@ -1,5 +1,5 @@
 /* err.h - errors and fatal errors. The function that fails writes the message once, in PostgreSQL's style: lower case, no full
- * stop, the object at fault in double quotes. The caller that decides what to do logs the message. */
+ * stop, the object at fault in double quotes. The caller that handles the error logs the message. */
 #ifndef ROTA_ERR_H
 #define ROTA_ERR_H
 

@@ -97,7 +97,7 @@ static void block_add(struct fields *f, size_t room)
 	f->blocks = b;
 }
 
-/* Returns memory for `size` bytes that never moves. */
+/* Returns memory for `size` bytes from the blocks of `f`. It never moves. */
 static char *block_take(struct fields *f, size_t size)
 {
 	if (!f->blocks || f->blocks->room - f->blocks->used < size)

@@ -34,7 +34,7 @@ struct fields *fields_parse(const char *text, size_t length, struct err *e);
 /* Returns the value of the field `name`, or NULL if the field is absent. The value is valid until fields_free(). */
 const char *fields_get(const struct fields *f, const char *name);
 
-/* The number of fields, and the name and value of field i in the order of the text, 0 <= i < fields_count(f). */
+/* Returns the number of fields, or the name or the value of field i in the order of the text, 0 <= i < fields_count(f). */
 int fields_count(const struct fields *f);
 const char *fields_name(const struct fields *f, int i);
 const char *fields_value(const struct fields *f, int i);

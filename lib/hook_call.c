@@ -1,11 +1,10 @@
 /* hook_call.c - the client of the hook socket (hook_call.h).
  *
  * Called by: jobmgrd.
- * Invariants:
- * - A call that has been written to a connection is never written again: it ends with its answer, with the connection, or after its
- *   seconds.
- * - `done` is called by the event loop alone. A call that fails has its timer set to now.
- * - A request stays in the output of the connection after its call has timed out. So a runnerd that reads nothing gets no more. */
+ * Invariants: - A call is written to a connection once at most: it ends with its answer, with the loss of the connection, or
+ * after its time limit.
+ * - `done` is called by the event loop alone. A call that fails has its timer set to now. - A request stays in the output buffer
+ *   of the connection after its call has timed out. So calls to a runnerd that reads nothing fail once the buffer is full. */
 #include "lib/hook_call.h"
 
 #include <errno.h>
@@ -24,7 +23,7 @@
 enum {
 	IDLE_SECONDS = 60,
 	HEAD_MOST = 128,		  /* bytes of a request before its body */
-	OUTPUT_MOST = 16 * HOOK_CALL_MOST /* bytes of requests that runnerd has not read */
+	OUTPUT_MOST = 16 * HOOK_CALL_MOST /* most bytes of requests that runnerd has not read */
 };
 
 struct hook_call {
@@ -77,7 +76,7 @@ static void call_fail(struct hook_call *call, const struct err *e)
 	event_add(call->timer, &(struct timeval){0});
 }
 
-/* The timer of a call to a script: report that the call has failed, or has waited too long. */
+/* Timer of a call: report by `done` that the call has failed, or that its time limit has passed. */
 static void call_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct hook_call *call = arg;
@@ -96,7 +95,7 @@ static void client_disconnect(struct hook_client *client)
 	client->stream = NULL;
 }
 
-/* The connection is of no use any more: no call that was sent by it gets an answer. */
+/* Close a connection that has failed, and fail all calls that were sent on it. */
 static void client_lose(struct hook_client *client, const char *why)
 {
 	struct hook_call *call;

@@ -15,16 +15,16 @@ enum { HOOK_CALL_MOST = 1 << 20 }; /* bytes of the longest request and of the lo
 struct hook_client;
 struct hook_call;
 
-/* How a call ended. Either `answer` or `e` is NULL.
- * `answer`: the function ran. "rc" is 0 if it agreed; "message", "user", "log" and "changes" are as runnerd sent them. It is valid
- * until the callback returns; json_incref() keeps it.
- * `e`: the function did not run to its end, because runnerd cannot be reached or the script is broken or too slow: see
- * hooks.broken of rota.conf. Its code is RT502 if runnerd has answered, so that another try would end alike; else "". */
+/* How a call ended. Either `answer` or `e` is NULL. `answer`: the function ran. "rc" is 0 if it agreed; "message", "user", "log"
+ * and "changes" are as runnerd sent them. It is valid until the callback returns; json_incref() keeps it. `e`: the function did
+ * not run to its end, because runnerd cannot be reached or the script is broken or too slow: see hooks.broken of rota.conf. Its
+ * code is RT502 if runnerd has answered, so that another attempt would end in the same way; else "". */
 typedef void hook_call_done(const json_t *answer, const struct err *e, void *arg);
 
-/* Make a client of the socket `path` (hooks.socket). It connects at the first call, and again at the first call after a failure. A
- * connection without calls is closed after a minute. A call that has no answer after `seconds` fails. For the functions that only
- * compute, a runnerd that works answers within 7 times hooks.call_seconds, unless a client has more than 1000 requests under way. */
+/* Make a client of the socket `path` (hooks.socket). It connects at the first call, and again at the first call after a failure.
+ * A connection without calls is closed after a minute. A call that has no answer after `seconds` fails. If runnerd works,
+ * functions that only compute are answered within 7 times hooks.call_seconds, unless a client has more than 1000 requests under
+ * way. */
 struct hook_client *hook_client_new(struct event_base *base, const char *path, int seconds);
 
 /* Free the client, not inside `done` of a call. Calls under way are cancelled as by hook_call_cancel(). */
@@ -43,7 +43,8 @@ struct hook_request {
  * until `done` is called. */
 struct hook_call *hook_call(struct hook_client *client, const struct hook_request *request, hook_call_done *done, void *arg);
 
-/* Drop a call, whose `done` is then never called. runnerd kills slurm_bb_get_status; other functions may run to their end. */
+/* Drop a call: its `done` is never called. If it runs slurm_bb_get_status, runnerd kills the function; other functions may run to
+ * their end. */
 void hook_call_cancel(struct hook_call *call);
 
 #endif

@@ -1,9 +1,8 @@
 /* hosts.c - lists of node names in a short form, as n[1-4].
  *
  * Called by: the leader, which writes them into launch requests; all parsers of launch requests.
- * Invariants:
- * - Expanding returns the same names in the same order.
- * - A list of a few names is written in full, separated by commas. */
+ * Invariants: - Expanding a short list returns the names from which it was made, in the same order. - Fewer than eight
+ * consecutive names are written out, with commas between them. */
 #include "lib/hosts.h"
 
 #include <stdio.h>
@@ -31,7 +30,7 @@ static int number_of(const char *name, int *length)
 	return plain ? atoi(name + at) : -1;
 }
 
-/* Returns how many names from the first one on differ only in a number that counts up by one. */
+/* Returns the number of names at the beginning of `names` that differ only in a number at their end, which counts up by one. */
 static size_t run_of(const char *const *names, size_t count)
 {
 	int length, other, first = number_of(names[0], &length);

@@ -1,13 +1,12 @@
 /* http.c - a client's HTTP/1.1 connection to jobmgrd: sign, send, read the whole answer, keep the connection.
  *
  * Called by: `rota`. Calls block.
- * Invariants:
- * - After a failure or "Connection: close", the next request opens a new connection, so no answer can be taken for that of
- *   another request.
+ * Invariants: - After a failure or "Connection: close", the next request opens a new connection, so the answer to one request is
+ * never taken for that to another.
  * - Only a GET is sent twice, with a new credential, and only if a kept connection turned out to be closed.
- * - An answer has at most HTTP_MOST bytes.
- * - A request says which incarnation of the database the client has seen (Rota-Seen), and jobmgrd refuses it if its database lacks that.
- *   An answer of another incarnation says so (Rota-Incarnation). */
+ * - An answer has at most HTTP_MOST bytes. - The header Rota-Seen of a request has the incarnation of the database that the
+ *   client has seen; jobmgrd refuses the request if its database lacks that incarnation. If its incarnation is another one, the
+ *   answer has the header Rota-Incarnation. */
 #include "lib/http.h"
 
 #include <errno.h>
@@ -291,7 +290,7 @@ static enum outcome http_exchange(struct http *h, const char *method, const char
 	bool sent =
 		http_stream_write(h->stream, text, strlen(text), &unsent) && http_stream_write(h->stream, body, size, &unsent);
 	free(text);
-	if (!sent && !http_stream_is_stale(h->stream)) { /* neither an answer nor the end of the connection: it hangs */
+	if (!sent && !http_stream_is_stale(h->stream)) { /* jobmgrd hangs: it neither answered nor closed the connection */
 		if (e)
 			*e = unsent;
 		return FAILED;

@@ -1,8 +1,9 @@
-/* http_race.c - connects to a host with several addresses: a machine that is gone, or hangs, does not keep the others from being asked.
+/* http_race.c - connects to a host with several addresses: a machine that is gone, or hangs, does not delay the connections to
+ * the other addresses for long.
  *
  * Called by: http_tls.c.
- * Invariants:
- * - The next address is asked when all before it have failed, or have not answered for HEAD_START_US.
+ * Invariants: - A connection to the next address begins when those to all earlier ones have failed, or HEAD_START_US after the
+ * last one began.
  * - An address has answered when its TLS handshake is done: the kernel of a machine accepts connections for a process that hangs.
  * - The connections that were not the first are closed without a request. */
 #include "lib/http_race.h"
@@ -27,7 +28,7 @@ struct runner {
 struct race {
 	const struct http_race_way *way;
 	const struct addrinfo *next; /* next address to connect to; NULL: none */
-	int64_t next_at, until;	     /* times by clock_boot_us(): the connect to `next` is due; the whole race times out */
+	int64_t next_at, until;	     /* clock_boot_us() at which connecting to `next` begins, and the race times out */
 	struct runner runners[RUNNERS_MOST];
 	int count;
 };
@@ -68,7 +69,7 @@ static void race_add(struct race *r, struct err *e)
 	}
 }
 
-/* TCP is connected, or has failed. */
+/* TCP is connected, or has failed: begin TLS, or set the error. Returns false on failure. */
 static bool runner_connected(struct race *r, struct runner *one, struct err *e)
 {
 	int number = 0;
@@ -82,7 +83,8 @@ static bool runner_connected(struct race *r, struct runner *one, struct err *e)
 	return one->ssl != NULL;
 }
 
-/* Go on with a runner whose socket is ready. Sets *done if its handshake is done. Returns false if it has failed. */
+/* Go on with the TLS handshake of a runner, an address whose socket is ready. Sets *done if the handshake is done. Returns false
+ * if it has failed. */
 static bool runner_step(struct race *r, struct runner *one, bool *done, struct err *e)
 {
 	if (!one->ssl && !runner_connected(r, one, e))
@@ -96,7 +98,7 @@ static bool runner_step(struct race *r, struct runner *one, bool *done, struct e
 	return false;
 }
 
-/* Wait until a socket is ready, the next address is due, or the time is over. */
+/* Wait until a socket is ready, or until it is time to try the next address, or until the race times out. */
 static void race_wait(const struct race *r, struct pollfd *ready)
 {
 	int64_t now = clock_boot_us(),
@@ -108,12 +110,13 @@ static void race_wait(const struct race *r, struct pollfd *ready)
 			ready[i].revents = 0;
 }
 
-/* Returns the runner that is the first to have answered, or NULL. */
+/* Wait once, and go on with all runners (attempted addresses). Returns the first whose handshake is done, or NULL if none is done
+ * yet. */
 static struct runner *race_step(struct race *r, struct err *e)
 {
 	struct pollfd ready[RUNNERS_MOST];
 	race_wait(r, ready);
-	for (int i = r->count - 1; i >= 0; i--) { /* runner_end() moves the last one */
+	for (int i = r->count - 1; i >= 0; i--) { /* backwards: runner_end() moves the last runner */
 		bool done = false;
 		if (ready[i].revents && !runner_step(r, &r->runners[i], &done, e)) {
 			runner_end(r, i);

@@ -4,8 +4,8 @@
  * Invariants:
  * - No write raises SIGPIPE.
  * - A read without progress for HTTP_SILENCE_SECONDS fails, and a write without progress for HTTP_SENDING_SECONDS.
- * - TLS is used only after http_tls_use(). Other programs do not load the libraries of TLS, since that takes longer than a
- *   request. */
+ * - TLS is used only after http_tls_use(). Programs that do not call it do not load the libraries of TLS, since loading them
+ *   takes longer than a request. */
 #include "lib/http_stream.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ bool http_stream_connect(int fd, const struct sockaddr *address, socklen_t size)
 	int result;
 	do
 		result = connect(fd, address, size);
-	while (result && errno == EINTR); /* the kernel goes on connecting, so poll() again */
+	while (result && errno == EINTR); /* a signal interrupted poll(); the kernel goes on connecting, so wait again */
 	if (result && (errno == EINPROGRESS || errno == EALREADY))
 		errno = ETIMEDOUT;
 	return result == 0;

@@ -20,7 +20,8 @@ void http_stream_close(struct http_stream *s);
 ssize_t http_stream_read(struct http_stream *s, void *data, size_t size, struct err *e);
 bool http_stream_write(struct http_stream *s, const void *data, size_t size, struct err *e);
 
-/* Returns the socket, and sets *tls to the connection of OpenSSL on it, or to NULL. Both stay the stream's. */
+/* Returns the socket, and sets *tls to the connection of OpenSSL on it, or to NULL. Both still belong to the stream, which closes
+ * them. */
 struct ssl_st;
 int http_stream_socket_of(const struct http_stream *s, struct ssl_st **tls);
 

@@ -2,9 +2,9 @@
  *
  * Called by: http_stream.c, in programs that called http_tls_use().
  * Invariants:
- * - TLS is 1.2 or newer, and the certificate is valid for the host of gate.url.
- * - Where the host is several machines, one whose jobmgrd sends nothing for a pause is asked for another handshake. If it fails two in a
- *   row, it hangs or is gone, and the request fails. A jobmgrd that only takes its time keeps the connection, and the pause doubles.
+ * - TLS is 1.2 or newer, and the certificate is valid for the host of gate.url. - If the host has several machines, and the
+ *   jobmgrd of one sends nothing for a pause, a second TLS handshake with it is tried. If two in a row fail, that jobmgrd hangs
+ *   or is gone, and the request fails. If the handshake succeeds, the connection stays, and the pause doubles.
  * - A certificate of the caller is shown only to a server that has proven its own first (TLS does that).
  * - No write raises SIGPIPE. */
 #include "lib/http_tls.h"
@@ -76,7 +76,7 @@ static bool tls_fail(const struct http_tls *t, const char *what, struct err *e)
 	return ssl_fail(t->ssl, what, e);
 }
 
-/* Is the key file readable by its owner only? */
+/* Returns true if only the owner of the key file can read it. */
 static bool key_is_private(const char *path, struct err *e)
 {
 	struct stat st;
@@ -104,7 +104,8 @@ static bool certificate_use(struct http_tls *t, const char *certificate, const c
 			e);
 }
 
-/* Show jobmgrd the caller's certificate, if there is one. OpenSSL asks for the passphrase of a key that has one. */
+/* Set the user's certificate, if `folder` has one, for jobmgrd to ask for. OpenSSL asks the user for the passphrase of an
+ * encrypted key. */
 static bool certificate_show(struct http_tls *t, const char *folder, struct err *e)
 {
 	const struct passwd *pw = *folder ? getpwuid(geteuid()) : NULL;
@@ -121,8 +122,8 @@ static bool certificate_show(struct http_tls *t, const char *folder, struct err 
 	return good;
 }
 
-/* Set up TLS so that only a certificate by the certificate authority of the configuration is accepted. If that is empty, those of the
- * system are trusted. */
+/* Set up TLS so that only a certificate by the certificate authority of the configuration is accepted. If gate.authority is
+ * empty, the certificate authorities of the system are trusted. */
 static bool tls_prepare(struct http_tls *t, const struct conf *conf, struct err *e)
 {
 	const char *authority = conf->gate_authority;
@@ -162,7 +163,7 @@ static void ssl_refused(SSL *ssl, struct err *e)
 	ssl_fail(ssl, "TLS with jobmgrd failed", e);
 }
 
-/* Write to the TLS connection. OpenSSL does not use MSG_NOSIGNAL, so block SIGPIPE during the write and remove one that is
+/* Write to the TLS connection. OpenSSL does not use MSG_NOSIGNAL, so block SIGPIPE during the write and remove a SIGPIPE that is
  * pending. */
 static bool tls_send(SSL *ssl, const void *data, size_t size)
 {
@@ -182,7 +183,8 @@ static bool tls_send(SSL *ssl, const void *data, size_t size)
 	return ok;
 }
 
-/* Is there an address of another machine? An address of the other family counts as one of the same machine. */
+/* Returns true if the host has an address of another machine. An IPv6 address is taken for the same machine as an IPv4 address,
+ * and the other way round. */
 static bool has_others(const struct http_tls *t)
 {
 	const struct addrinfo *one = t->addresses, *own = t->address;
@@ -217,7 +219,7 @@ static bool tls_connect(struct http_tls *t, int *fd, struct err *e)
 	return true;
 }
 
-/* Does the machine of a silent connection answer another one? */
+/* Returns true if the machine of a silent connection answers a second TLS handshake, on another connection. */
 static bool tls_is_alive(struct http_tls *t)
 {
 	const struct http_race_way way = {ssl_make, ssl_refused, t};
@@ -232,7 +234,8 @@ static bool tls_is_alive(struct http_tls *t)
 	return ssl != NULL;
 }
 
-/* Ask the machine of a silent connection. Returns false if it did not answer twice, and nothing has come meanwhile. */
+/* Try a second handshake with the machine of a silent connection. Returns false if this and the last one failed, and the silent
+ * connection has received nothing meanwhile. */
 static bool tls_may_answer(struct http_tls *t)
 {
 	struct pollfd sent = {.fd = SSL_get_fd(t->ssl), .events = POLLIN};
@@ -269,7 +272,8 @@ static struct http_tls *tls_open(const struct conf *conf, int *fd, struct err *e
 	return NULL;
 }
 
-/* Nothing has come since `since`, and the time limit of the socket has passed. Wait on? */
+/* A read has received nothing since `since`, and the time limit of the socket has passed. Returns true if the read goes on
+ * waiting. */
 static bool tls_waits_on(struct http_tls *t, int64_t since)
 {
 	bool is_late = errno == EAGAIN || errno == EWOULDBLOCK;

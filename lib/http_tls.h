@@ -13,8 +13,8 @@
 /* Let this program use TLS, so that it can connect to jobmgrd at gate.url. */
 void http_tls_use(void);
 
-/* Was the last operation of a socket with a time limit interrupted by a signal, or because this process was stopped and continued?
- * The caller calls it again. `result`: what it returned, 0 for one that returns a bool. */
+/* Returns true if the last TLS operation on a socket with a time limit was interrupted by a signal, or because this process was
+ * stopped and continued. The caller then repeats the operation. `result`: its return value, 0 if it returned false. */
 struct ssl_st;
 bool http_tls_is_interrupted(const struct ssl_st *ssl, int result);
 

@@ -2,9 +2,8 @@
  *
  * Called by: the launcher and its keepers, which append; procmgrd and a restarted launcher, which read.
  * Invariants:
- * - Under the lock, `fd` is open on the file that PATH names.
- * - Records behind one with a wrong checksum are never used.
- * - Whole records are never cut. */
+ * - Under the lock, `fd` is open on the file that PATH names. - Records after one with a wrong checksum are never used. - A tail
+ *   that is cut never has a whole record. */
 #include "lib/journal_inside.h"
 
 #include <assert.h>
@@ -211,7 +210,7 @@ const char *journal_record(struct journal *j, int64_t position, uint32_t *length
 	return bytes + RECORD_HEAD;
 }
 
-/* Cut the journal file at `end`. Cutting frees the disk space that is reserved after `end`, so reserve it again. */
+/* Cut the journal file at `end`. Cutting frees the disk space that is reserved after `end`, so the function reserves it again. */
 static bool tail_cut(struct journal *j, const struct stat *st, off_t end)
 {
 	int64_t reserved = journal_reservation_behind(st, end);
@@ -224,7 +223,7 @@ static bool tail_cut(struct journal *j, const struct stat *st, off_t end)
 	return true;
 }
 
-/* Under the lock: check the records that others appended, and cut a torn tail. */
+/* Under the lock: check the records that other processes appended, and cut a torn tail. */
 static bool tail_check(struct journal *j, const struct stat *st, struct err *e)
 {
 	uint32_t length;

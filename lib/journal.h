@@ -4,10 +4,10 @@
  * payload) and a payload of fields (lib/fields.h). Positions count bytes of the whole stream ever written, so they stay valid
  * after truncations.
  * Invariants:
- * - An append takes the lock PATH.lock, which is root's alone so that no reader can hold it, and writes once.
+ * - An append takes the lock PATH.lock, which only root can open, so that no reader can hold it, and writes once.
  * - A crash during a write leaves a torn tail. A reader stops there; the next writer cuts it and logs that.
- * - A truncation writes the rest to a new file under the same lock and renames it. Others notice the new inode and open the new
- *   file.
+ * - A truncation writes the remaining records to a new file under the same lock and renames it. Other processes notice the new
+ *   inode and open the new file.
  * - A forked child may use its parent's handle. */
 #ifndef ROTA_JOURNAL_H
 #define ROTA_JOURNAL_H
@@ -49,14 +49,15 @@ bool journal_read(struct journal *j, int64_t *position, bool (*each)(const struc
 bool journal_truncate(struct journal *j, int64_t position, bool (*keep)(const struct fields *record, void *arg), void *arg,
 		      struct err *e);
 
-/* Returns the number of bytes of records in the file before `position`. After a truncation these are the records that it kept. */
+/* Returns the number of bytes of records in the file before `position`. After a truncation at `position`, these are the records
+ * that it kept. */
 int64_t journal_kept(const struct journal *j, int64_t position);
 
 /* Reserve `bytes` of disk space after the end of the journal, so that appends of that size succeed on a full disk. Each
  * truncation makes the same reservation for the new file. Also returns true if the file system cannot reserve space. */
 bool journal_reserve(struct journal *j, int64_t bytes, struct err *e);
 
-/* Returns the number of bytes of disk space that are reserved after the end of the journal, by whichever process. */
+/* Returns the number of bytes of disk space that any process has reserved after the end of the journal. */
 int64_t journal_reserved(const struct journal *j);
 
 /* Returns the descriptor that a forked child must keep open to use the journal handle of its parent. */

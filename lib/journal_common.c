@@ -1,12 +1,12 @@
 /* journal_common.c - the position up to which a journal is checked, in memory that all its writers share.
  *
- * The launcher and all keepers that it forks append to one file. A writer need not read records that another one wrote or
- * checked.
+ * The launcher and all keepers that it forks append to one file. So a writer need not read records again that another process
+ * wrote or checked.
  * Called by: journal.c, under the lock.
  * Invariants:
- * - A position is stored only when every record before it is whole. A writer that dies earlier leaves the previous position.
- * - The position counts only for the file that it was stored for: same device, inode and base. The base is needed too, because a
- *   new file may get the inode number of one that nobody has open any more. */
+ * - A position is stored only when every record before it is whole. A writer that dies earlier leaves the previous position. -
+ *   The position is valid only for the file for which it was stored: same device, inode and base. The base is compared too,
+ *   because a new file may get the inode number of a deleted one that no process has open. */
 #include "lib/journal_inside.h"
 
 #include <sys/mman.h>

@@ -22,8 +22,8 @@ struct journal {
 	int fd;
 	dev_t device; /* device and inode of the file that fd is open on */
 	ino_t inode;
-	/* Descriptor of PATH.lock, used only by the process `locker`. A forked child opens its own, since it would share the
-	 * lock. */
+	/* Descriptor of PATH.lock, used only by the process `locker`. A forked child opens PATH.lock itself, since with this
+	 * descriptor it would share its parent's lock. */
 	int lock;
 	pid_t locker;
 	int64_t base;		       /* logical position of byte FILE_HEAD */

@@ -1,4 +1,4 @@
-/* journal_reservation.h - disk blocks behind the end of a journal, reserved so that a full disk loses no record. */
+/* journal_reservation.h - reserves disk blocks after the end of a journal, so that no record is lost when the disk is full. */
 #ifndef ROTA_JOURNAL_RESERVATION_H
 #define ROTA_JOURNAL_RESERVATION_H
 

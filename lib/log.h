@@ -4,7 +4,7 @@
 
 enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARNING, LOG_LEVEL_ERROR };
 
-/* Set the names of the program and the node (or NULL) at the head of each log line, and the lowest level that is written. */
+/* Set the names of the program and of the node (NULL: none) that begin each log line, and the lowest level that is written. */
 void log_open(const char *program, const char *node, enum log_level lowest);
 
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));

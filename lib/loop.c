@@ -1,4 +1,4 @@
-/* loop.c - the event loop of nodemgrd and runnerd. These daemons have no state to save, so they end at once on SIGTERM or SIGINT.
+/* loop.c - the event loop of nodemgrd and runnerd. These daemons have no state to save, so SIGTERM or SIGINT ends them at once.
  *
  * Called by: nodemgrd and runnerd, after the change of user and the lock of the pid file. */
 #include "lib/loop.h"

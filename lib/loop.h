@@ -1,4 +1,4 @@
-/* loop.h - runs a daemon that consists of one part on one event loop. */
+/* loop.h - runs a daemon that has one event loop and one part, a struct loop_part. */
 #ifndef ROTA_LOOP_H
 #define ROTA_LOOP_H
 

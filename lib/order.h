@@ -10,8 +10,8 @@
 #include "lib/fields.h"
 #include "lib/order_element.h"
 
-/* Items of a transfer: "in", "out" or "drop"; its number in the job; the transfer that it makes again, "812.2", or ""; mode; flags;
- * source; destination. */
+/* Items that describe a transfer: "in", "out" or "drop"; its number in the job; the transfer that it repeats, such as "812.2", or
+ * ""; mode; flags; source; destination. */
 enum { ORDER_TRANSFER_ITEMS = 7 };
 enum { ORDER_SIGNAL_MOST = 64, ORDER_SIGNAL_AHEAD_MOST = 65535 };
 
@@ -31,28 +31,29 @@ struct order_spec {
 			    * which makes the transfers of the step; else a path */
 	const char *user_prolog, *user_epilog; /* absolute paths, "" = none */
 	const char *group;		       /* job group, "" = none */
-	const char *rlimits; /* soft limits of the submitting shell, "nofile=1024,core=0,stack=unlimited"; "" = the node's */
+	const char *rlimits; /* soft limits of the submitting shell, "nofile=1024,core=0,stack=unlimited"; "": the node's */
 	int submit_ntasks;   /* --ntasks as the user asked */
 	int cpus_per_task;
-	/* Each member from here on has a field in the text only if it is not false, 0 or NULL. Specs of older versions lack it. */
+	/* Each member from here on has a field in the text only if it is not false, 0 or NULL. Specs of older versions of Rota
+	 * lack these fields. */
 	bool fence;			      /* the node ends the attempt when its lease has run out */
 	bool no_kill;			      /* the attempt goes on when it loses a node other than its first */
 	const char *submit_dir;		      /* absolute path of the folder of submission; NULL: the same as workdir */
 	int array_min, array_max, array_step; /* lowest index, highest index, and distance of indices; array_step 0: no array */
 	int signal;			      /* number of the signal that is sent before the time limit; 0: none */
 	int signal_s;			      /* seconds before the time limit at which the signal is sent */
-	bool signal_shell; /* true: signal only the process of each task; false: all processes except a script that runs once */
+	bool signal_shell;     /* signal only the process of each task; false: all processes except a script that runs once */
 	const char *arguments; /* arguments of the script as lib/arguments.h writes them; NULL: none */
 	/* OUT[,OUT]...:IN[,IN]..., path patterns. The step is skipped if no OUT is older than any IN. NULL: the step always runs. */
 	const char *if_changed;
-	int notify;	     /* number of the signal that its tasks get when a node of the step changes; 0: none */
+	int notify;	     /* number of the signal that the step's tasks get when a node of the step changes; 0: none */
 	bool step_manager;   /* the step manager and its agents start with the tasks */
-	bool replace_failed; /* the step manager asks for a node in place of each that fails; no_kill is set too */
-	int idle_timeout_s;  /* seconds without keys and output after which a session of the step is ended; 0: never */
+	bool replace_failed; /* the step manager asks for a replacement of each node that fails; no_kill is set too */
+	int idle_timeout_s;  /* seconds without keys and output after which a terminal of the step is ended; 0: never */
 	/* Transfers of data (docs/formats.md, "Transfers"), as arguments_write() writes a list: the pattern of ROTA_SCRATCH, then
 	 * ORDER_TRANSFER_ITEMS for each transfer that the step makes. NULL: the job has none. */
 	const char *transfers;
-	const char *grows; /* attempt that the nodes are for, "812.0.1"; its step manager runs sub-steps there. NULL: none */
+	const char *grows; /* of a growth: attempt, such as "812.0.1", whose step manager uses the nodes; NULL: no growth */
 	/* How the step is checkpointed (docs/checkpointing.md): "app", the program saves itself; "auto"; "script:NAME", programs of the
 	 * site save it; NULL: it is not. */
 	const char *checkpoint;
@@ -60,9 +61,9 @@ struct order_spec {
 	int checkpoint_signal;	    /* number of the signal by which the program is asked to save itself */
 	/* the checkpoint signal goes to the process of the script only; false: to all other processes of the step */
 	bool checkpoint_shell;
-	int checkpoint_interval_s; /* seconds between requests of the keeper to save the step; 0: the keeper makes none */
-	bool checkpoint_auto;	   /* the job manager makes them instead, at intervals that it works out */
-	int checkpoint_before_s;   /* seconds before the time limit at which such a request is made; 0: it is not */
+	int checkpoint_interval_s; /* seconds after which the keeper asks again for a checkpoint; 0: the keeper never asks */
+	bool checkpoint_auto;	   /* the job manager asks for checkpoints instead of the keeper, at intervals that it computes */
+	int checkpoint_before_s;   /* seconds before the time limit at which the keeper asks for a checkpoint; 0: it does not */
 	int checkpoint_keep;	   /* number of checkpoints to keep */
 	bool tmpdir;		   /* the step has a TMPDIR of its own on each node (node.tmpdir) */
 	const char *credentials;   /* names of credentials of the step, "krb5,archive" (lib/credential.h); NULL: none */
@@ -101,14 +102,14 @@ struct order {
 	bool prolog;		     /* false: another step of the job group runs the prolog and epilog on this node */
 	bool wait_for_go;	     /* tasks start only when the control message `go` arrives (steps on several nodes) */
 	const char *partition;	     /* partition in which the step runs; NULL (requests of older versions): that of the spec */
-	int idle_timeout_s;	     /* shortest idle limit of the partition and the quality of service, in seconds; 0: never */
-	const char *idle_timeout_of; /* what the idle limit is set for: "partition debug", "qos long"; NULL: there is no limit */
+	int idle_timeout_s;	     /* shorter idle limit (sessions) of partition and quality of service, in seconds; 0: none */
+	const char *idle_timeout_of; /* object that sets the idle limit: "partition debug", "qos long"; NULL: no limit */
 	const char
 		*variables;  /* environment variables of the job, "NAME=value", as arguments_write() writes a list; NULL: none */
 	const char *failing; /* nodes of the step that were marked as failing, comma separated, "" = none */
 	int64_t expires_at;  /* Unix time after which the launcher refuses the launch request */
 	struct order_spec spec;
-	struct order_element *elements; /* all array elements that a parsed launch request covers, first that of step_id */
+	struct order_element *elements; /* all array elements that a parsed launch request covers; the first one has step_id */
 	int element_count;
 	char *label;	       /* owns step_label after order_pick() chose another element; else NULL */
 	int first_index;       /* node_index before order_pick_node() changed it */

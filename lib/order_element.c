@@ -62,8 +62,8 @@ static char *label_of(const struct order *order, int array_index)
 	return bracket ? xasprintf("%.*s[%d]", (int)(bracket - order->step_label), order->step_label, array_index) : NULL;
 }
 
-/* Returns true if a launch request is for an array element whose label ends with its index, so that labels of further elements
- * follow. */
+/* Returns true if a launch request is for an array element whose label ends with its index, so that label_of() can make the
+ * labels of further elements. */
 static bool others_fit(const struct order *order)
 {
 	char *label = label_of(order, order->array_index);

@@ -13,7 +13,7 @@ struct order_element {
 enum { ORDER_ELEMENTS_MOST = 64 }; /* most array elements of one launch request */
 
 /* Parse a list "STEP:INDEX,...", such as "18:8,19:9", and append it to the *count elements in `elements`, which has room for
- * ORDER_ELEMENTS_MOST. Step ids must rise, also from the elements that are there. */
+ * ORDER_ELEMENTS_MOST. The step ids must rise, from element to element and from the last one that `elements` already has. */
 bool order_elements_read(const char *text, struct order_element *elements, int *count, struct err *e);
 
 /* Returns the malloc'ed list "STEP:INDEX,..." of array elements. */

@@ -2,7 +2,8 @@
  *
  * Called by: order.c, for launch requests and specs.
  * Invariants:
- * - Fields are in the order of the table. Those of the kinds MARK, SOME and EXTRA are optional, and absent if they say nothing.
+ * - Fields are in the order of the table. Fields of the kinds MARK, SOME and EXTRA are optional, and absent if their value is
+ *   false, 0 or NULL.
  * - A member is set only to a value that the table accepts. */
 #include "lib/order_field.h"
 
@@ -41,7 +42,7 @@ static bool field_read(const struct order_field *field, const struct fields *f, 
 	return true;
 }
 
-/* May a field of this kind be absent? An absent field means false, 0 or NULL. */
+/* Returns true if a field of this kind may be absent. An absent field means false, 0 or NULL. */
 static bool field_is_optional(enum order_field_kind kind)
 {
 	return kind == ORDER_FIELD_MARK || kind == ORDER_FIELD_SOME || kind == ORDER_FIELD_EXTRA;

@@ -37,14 +37,15 @@ struct rota_run {
 	int ntasks, cpus_per_task;
 	int nodes, ntasks_per_node;
 	long mem_mb; /* MiB */
-	/* priority: the sub-step with the higher one starts first; retry: how often it runs again after a failure */
+	/* priority: the sub-step with the higher priority starts first; retry: how often the sub-step runs again after a
+	 * failure */
 	int priority, retry;
 	long time_s;	     /* time limit in seconds */
 	long wait_s;	     /* seconds from the end of the first task until the other tasks are ended; 0: they run on */
 	int notify;	     /* signal that the sub-step gets when a node of the step changes; 0: none */
 	int input_task;	     /* the only task that gets input "client", counted from 1; 0: all do */
 	long idle_timeout_s; /* end the sub-step's terminal after so many seconds without keys and output */
-	int rows, cols; /* size of the terminal of the sub-step's task, whose output is what a terminal shows; 0: no terminal */
+	int rows, cols;	     /* the sub-step's only task gets a terminal of this size; 0: no terminal */
 	bool exclusive, overlap, kill_on_bad_exit, detach;
 };
 
@@ -73,7 +74,7 @@ struct rota_callbacks {
 	/* called in place of all other callbacks: the step manager has refused the sub-step. `hint` is the next step, "" if
 	 * there is none */
 	void (*refused)(void *data, const char *message, const char *hint);
-	/* tasks do not get all of the input, which ended early: the step manager on this node was started again. It goes on otherwise */
+	/* the input of the tasks on `node` ended early, because the step manager there was started again; the sub-step goes on */
 	void (*input_lost)(void *data, const char *node);
 };
 
@@ -88,7 +89,7 @@ struct rota_steps *rota_steps_adopt(int descriptor);
  * that were not sent yet are lost: see rota_steps_flush(). */
 void rota_steps_disconnect(struct rota_steps *s);
 
-/* Why the last function failed. Valid until the next call. */
+/* Returns the message of the last function that failed. It is valid until the next call. */
 const char *rota_steps_error(const struct rota_steps *s);
 
 /* Environment (NULL at the end) and folder of all sub-steps that have none of their own. Either may be NULL. Call it before
@@ -99,16 +100,17 @@ bool rota_steps_defaults(struct rota_steps *s, const char *const *env, const cha
  * MiB. The request is sent with others when the program next waits or calls rota_steps_flush(). */
 long long rota_steps_run(struct rota_steps *s, const struct rota_run *run, const struct rota_callbacks *callbacks, void *data);
 
-/* Write bytes to the standard input of the tasks of a request whose `input` is "client"; close it. Input that the manager had
- * not passed on when it was killed is lost. */
+/* rota_steps_input() writes bytes to the standard input of the tasks of a request whose `input` is "client";
+ * rota_steps_input_end() closes that input. Input that the step manager had not passed on when it was killed is lost. */
 void rota_steps_input(struct rota_steps *s, long long request, const void *bytes, size_t size);
 void rota_steps_input_end(struct rota_steps *s, long long request);
 
-/* Follow a sub-step from its first byte of output that is kept, or its terminal from its present screen on. `callbacks` are called
- * as for rota_steps_run(). Returns the number of the request, or 0 on failure. */
+/* rota_steps_attach() follows a sub-step: its output from the first byte that is kept on, or its terminal from the present screen
+ * on. `callbacks` are called as for rota_steps_run(). Returns the number of the request, or 0 on failure. */
 struct rota_attach {
 	const char *
-		/* for a terminal: "live", "follow" (text, each line as it is finished) or "text" (the screen, then the end) */
+		/* for a terminal: "live" (as a terminal shows it), "follow" (text, each line when it is complete) or "text" (the
+		 * text of the screen, then the request ends) */
 		mode;
 	int lines;		 /* for the modes "text" and "follow": lines of scrollback before the screen */
 	bool input;		 /* rota_steps_input() and rota_steps_resize() work on the request */
@@ -117,16 +119,16 @@ struct rota_attach {
 long long rota_steps_attach(struct rota_steps *s, int substep, const struct rota_attach *how,
 			    const struct rota_callbacks *callbacks, void *data);
 
-/* Set the size of the terminal of a request's sub-step. The program that sets it last decides. */
+/* Set the size of the terminal of a request's sub-step. The last size that any program has set is valid. */
 void rota_steps_resize(struct rota_steps *s, long long request, int rows, int cols);
 
 /* Return the number of calls of rota_steps_run() whose sub-steps have not ended, and the number of bytes that are not sent yet. */
 size_t rota_steps_unfinished(const struct rota_steps *s);
 size_t rota_steps_unsent(const struct rota_steps *s);
 
-/* For a loop of the caller: the descriptor, and the events of poll(2) to wait for. Both may change with each call of
- * rota_steps_handle(), which receives events, sends requests and calls callbacks. Returns false if the connection is lost for
- * good. */
+/* For an event loop of the caller: these return the descriptor of the connection, and the events of poll(2) to wait for. Both may
+ * change with each call of rota_steps_handle(), which receives events, sends requests and calls callbacks. Returns false if the
+ * connection is lost for good. */
 int rota_steps_descriptor(const struct rota_steps *s);
 short rota_steps_events(const struct rota_steps *s);
 bool rota_steps_handle(struct rota_steps *s);
@@ -134,27 +136,29 @@ bool rota_steps_handle(struct rota_steps *s);
 /* Wait up to `milliseconds` (-1: without end) for events, and handle them. Returns true early after a signal. */
 bool rota_steps_poll(struct rota_steps *s, int milliseconds);
 
-/* Wait until all requests have ended; until all requests are sent. */
+/* rota_steps_wait() waits until all requests have ended, rota_steps_flush() until all are sent. */
 bool rota_steps_wait(struct rota_steps *s);
 bool rota_steps_flush(struct rota_steps *s);
 
-/* Questions. Each waits for its answer, and returns NULL or false if the manager refuses. The caller owns the answer of
- * rota_steps_list() and rota_steps_resources(): the objects of the protocol, of sub-steps and of nodes.
- * rota_steps_usage(): what running sub-steps use now, objects of the protocol. Takes a fraction of a second. */
+/* Questions to the step manager. Each waits for the answer, and returns NULL or false if the step manager refuses. The caller
+ * owns the returned JSON lists, of objects as in docs/step-protocol.md. rota_steps_list(): sub-steps. rota_steps_resources():
+ * nodes. rota_steps_usage(): present use of resources by running sub-steps; it takes a fraction of a second. */
 json_t *rota_steps_list(struct rota_steps *s);
 json_t *rota_steps_usage(struct rota_steps *s);
 json_t *rota_steps_resources(struct rota_steps *s);
-/* Give nodes of the step back, but its first one: those of `nodes` (n7, n[7-9]) or, if it is "", `count` of them, those of growths first.
- * `force`: also nodes with running sub-steps or tasks of the step, which end. Returns the names of the nodes. */
+/* Give back nodes of the step, never its first one: those named in `nodes` (n7, n[7-9]) or, if `nodes` is "", any `count` nodes,
+ * those of growths first. `force`: also nodes with running sub-steps or tasks of the step, which are ended. Returns the names of
+ * the nodes that were given back. */
 json_t *rota_steps_shrink(struct rota_steps *s, const char *nodes, int count, bool force);
 bool rota_steps_cancel(struct rota_steps *s, int substep);
 bool rota_steps_signal(struct rota_steps *s, int substep, int signal);
 
-/* Wait until any sub-step of the step has ended, and store how. The texts of `end` are valid until the next call. */
+/* Wait until the sub-step with number `substep`, of any client, has ended, and set `end`. Its texts are valid until the next
+ * call. */
 bool rota_steps_wait_for(struct rota_steps *s, int substep, struct rota_end *end);
 
-/* Wait until nobody uses the allocation any more: no other program is connected, and no sub-step waits or runs. Stores the
- * highest exit code and the first signal of all sub-steps. One program at a time may ask this. */
+/* Wait until no other program is connected to the step manager, and no sub-step waits or runs. Sets `end` to the highest exit
+ * code and the first signal of all sub-steps. Only one program at a time may wait for this. */
 bool rota_steps_hold(struct rota_steps *s, struct rota_end *end);
 
 /* Ask the manager to cancel a sub-step, without waiting for the answer. */

@@ -1,7 +1,8 @@
-/* rota_steps.c - sub-steps that the caller runs, joins, and gives input (rota.h).
+/* rota_steps.c - runs sub-steps, attaches to them, and gives them input (rota.h).
  *
  * Called by: `rota run` and `rota steps`; programs of users.
- * Invariants: each request `run` has a key, and its text is stored until its end, so that it can be sent again on a new connection. */
+ * Invariants: each request `run` has a key, and its text is stored until its end, so that it can be sent again on a new
+ * connection. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,7 +123,8 @@ static json_t *run_object(const struct rota_run *run, long long id, const char *
 	return NULL;
 }
 
-/* Send a request that is followed to its end; frees `o`. Returns its number, or 0 on failure. */
+/* Send the request `o` and enter it in the list of requests until it ends. Frees `o`. Returns the number of the request, or 0 on
+ * failure. */
 static long long steps_begin(struct rota_steps *s, json_t *o, const struct rota_callbacks *callbacks, void *data)
 {
 	struct steps_request *r;
@@ -220,7 +222,7 @@ void rota_steps_send_cancel(struct rota_steps *s, int substep)
 	char text[128];
 
 	int size = snprintf(text, sizeof(text), "{\"op\":\"cancel\",\"id\":%lld,\"substep\":%d}\n", ++s->last_id, substep);
-	/* On a connection of its own: on this one it may be behind input that a task does not read. */
+	/* Send the request on a new connection: on this one it might wait behind input that a task does not read. */
 	int fd = s->path ? steps_link_connect(s->path) : -1;
 	bool sent = fd >= 0 && send(fd, text, (size_t)size, MSG_NOSIGNAL) == size;
 

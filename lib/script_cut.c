@@ -1,7 +1,6 @@
 /* script_cut.c - cuts a job's script down to one step.
  *
- * Called by: keeper_file.c; `rota run --file`.
- * Invariants: line n of the result is line n of the script, or empty. */
+ * Called by: keeper_file.c; `rota run --file`. Invariants: line n of the cut script is line n of the job's script, or empty. */
 #include "lib/script_cut.h"
 
 #include <stdbool.h>

@@ -137,7 +137,8 @@ static bool key_make(const char *path, const char *type, struct err *e)
 	return ok;
 }
 
-/* Write the file of the public key if it is absent, and check that the public key belongs to the private key. */
+/* Write the file of the public key if it is absent. Returns false if the public key in the file does not belong to the private
+ * key. */
 static bool sign_pub_make(const char *key_path, const char *pub_path, struct err *e)
 {
 	struct seal_sign_key *sign = seal_sign_key_load(key_path, e);

@@ -1,9 +1,9 @@
-/* seal_tree.c - signs several launch requests with one signature, and verifies each of them by its proof.
+/* seal_tree.c - signs several launch requests with one signature, and verifies each launch request by its proof.
  *
  * Called by: the leader, to sign launch requests; launchers, to verify them.
  * Invariants:
  * - Hashed texts, hashed pairs of hashes and signed roots begin with three different bytes. No text of fields begins with one of
- *   these bytes. So none of the four can pass for another. */
+ *   these bytes. So none of these four (text, pair, root, fields) can be taken for another. */
 #include "lib/seal_tree.h"
 
 #include <string.h>

@@ -21,8 +21,8 @@ struct seal_proof {
 	size_t size;
 };
 
-/* Cache of the root whose signature was verified last; initially all zero. Of texts that were signed together, only the first one
- * costs the verification of a signature. */
+/* Cache of the root whose signature was verified last; initially all zero. For texts that were signed together, the signature is
+ * verified only for the first one. */
 struct seal_root {
 	bool known;
 	unsigned char hash[SEAL_HASH_SIZE], signature[SEAL_SIGNATURE_SIZE];

@@ -12,7 +12,7 @@ static void session_judged(struct db *db, PGresult *result, const struct err *e,
 {
 	(void)db;
 	(void)arg;
-	if (!result && strncmp(e->code, "08", 2) != 0) /* the loss of the connection is logged elsewhere */
+	if (!result && strncmp(e->code, "08", 2) != 0) /* 08...: the connection was lost, which db.c reports */
 		log_warning("could not check whether database sessions exceed their limits: %s %s", e->code, e->message);
 	for (int i = 0; result && i < PQntuples(result); i++)
 		log_warning("database session of %s ended: %s", db_text(result, i, "who"), db_text(result, i, "reason"));

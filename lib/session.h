@@ -5,8 +5,9 @@
 #include "lib/conf.h"
 #include "lib/db.h"
 
-/* Call api.session_judge, which ends such sessions, and log each that it ended. A session of a daemon counts as cut off when it was
- * silent for schedule.lease seconds within a transaction: it may hold locks that the next leader waits for. */
+/* Call api.session_judge, which ends such sessions, and log each that it ended. A daemon's session that was silent for
+ * schedule.lease seconds within a transaction is ended too, as its daemon is taken for lost: it may hold locks that the next
+ * leader waits for. */
 void session_judge(struct db *db, const struct conf *conf);
 
 #endif

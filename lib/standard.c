@@ -1,4 +1,4 @@
-/* standard.c - opens /dev/null for each of standard input, output and error that is closed. Called by all mains. */
+/* standard.c - opens /dev/null for each of standard input, output and error that is closed. Called by: every main function. */
 #include "lib/standard.h"
 
 #include <errno.h>

@@ -1,10 +1,8 @@
 /* step_token.c - writes, signs, verifies and parses tokens for step managers (step_token.h).
  *
  * Called by: gate_token.c, which writes them; substep_remote.c, which verifies them.
- * Invariants:
- * - What is signed begins with the byte TOKEN. Launch requests begin with another one (lib/seal_tree.c), so neither passes for the
- *   other.
- * - Nothing of a token is parsed before its signature is verified. */
+ * Invariants: - The signed bytes of a token begin with the byte TOKEN, those of launch requests with another byte
+ * (lib/seal_tree.c). So neither can be taken for the other. - No field of a token is parsed before the signature is verified. */
 #include "lib/step_token.h"
 
 #include <stdio.h>

@@ -36,7 +36,8 @@ void step_token_make_nonce(struct step_token *token);
 /* Returns the signed token as printable characters without blanks, malloc'ed. */
 char *step_token_write(const struct seal_sign_key *key, const struct step_token *token);
 
-/* Verify the signature of a token of `size` characters and parse the token. The caller compares the members. */
+/* Verify the signature of a token of `size` characters and parse the token. The caller must compare the members of `token` with
+ * its own attempt, user and node. */
 bool step_token_read(const struct seal_verify_key *key, const char *text, size_t size, struct step_token *token, struct err *e);
 
 #endif

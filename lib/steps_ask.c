@@ -27,7 +27,7 @@ static json_t *steps_ask(struct rota_steps *s, json_t *o)
 	return NULL;
 }
 
-/* Ask, and return one list of the answer. */
+/* Send the question `op` and wait for its answer. Returns the list `member` of the answer. */
 static json_t *steps_ask_list(struct rota_steps *s, const char *op, const char *member)
 {
 	json_t *answer = steps_ask(s, json_pack("{ss}", "op", op)), *list = json_incref(json_object_get(answer, member));

@@ -1,7 +1,8 @@
-/* steps_connection.c - the connection to a step manager: made, made again, read and written.
+/* steps_connection.c - makes the connection to a step manager, makes it again after a loss, reads and writes it.
  *
- * Called by: programs, to wait; steps_ask.c and rota_steps.c, to send.
- * Invariants: after a new connection, everything that has no answer yet is sent again. By its key the manager knows a sub-step. */
+ * Called by: programs that use rota.h, to wait for events; steps_ask.c and rota_steps.c, to send requests. Invariants: on a new
+ * connection, all requests without an answer are sent again. The step manager recognises a sub-step by its key, so none runs
+ * twice. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@ static long long steps_now_ms(void)
 	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
-/* Handle all messages that have come. Returns false after one that cannot be read. */
+/* Handle all messages that have arrived. Returns false after a message that cannot be parsed. */
 static bool steps_take_all(struct rota_steps *s)
 {
 	for (;;) {
@@ -62,14 +63,16 @@ void steps_add_input(struct rota_steps *s, const struct steps_request *r, const 
 	char text[192];
 	int size = snprintf(text, sizeof(text), "{\"op\":\"input\",\"id\":%lld,\"run\":%lld,%s", ++s->last_id, r->id, member);
 
-	/* By the offset, a manager that was started again sees which bytes it has not got. One of an older version does not know it. */
+	/* From the offset, a restarted step manager learns which bytes it did not receive. A step manager of an older version
+	 * does not accept an offset. */
 	if (s->has_reconnected && !r->attaches)
 		size += snprintf(text + size, sizeof(text) - (size_t)size, ",\"offset\":%lld", r->input_at);
 	snprintf(text + size, sizeof(text) - (size_t)size, "}");
 	steps_add_line(s, text);
 }
 
-/* Send everything that has no answer yet on a new connection. The keys join sub-steps that exist. */
+/* Send all requests without an answer on a new connection. By their keys, the step manager recognises sub-steps that it already
+ * has. */
 static void steps_send_again(struct rota_steps *s)
 {
 	if (s->defaults)
@@ -85,7 +88,7 @@ static void steps_send_again(struct rota_steps *s)
 		steps_add_line(s, s->question->text);
 }
 
-/* The connection is broken. Connect again if anything has no answer yet. Returns false if that fails. */
+/* The connection is broken. Connect again if any request has no answer yet. Returns false if that fails. */
 static bool steps_reconnect(struct rota_steps *s)
 {
 	long long until = steps_now_ms() + RECONNECT_MS;

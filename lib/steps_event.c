@@ -1,7 +1,7 @@
-/* steps_event.c - hands events of the step manager to the callbacks of their requests.
+/* steps_event.c - passes events of the step manager to the callbacks of their requests.
  *
- * Called by: steps_connection.c; steps_ask.c for what an answer says of an end.
- * Invariants: bytes of a stream are given to the caller once, in order: `have` is the offset of the next one. */
+ * Called by: steps_connection.c; steps_ask.c to read the end of a sub-step from an answer.
+ * Invariants: bytes of a stream are given to the caller once, in order: `have` is the offset of the next byte. */
 #include <string.h>
 
 #include "lib/steps_inside.h"
@@ -70,7 +70,7 @@ static void event_finish(struct rota_steps *s, struct steps_request *r, const js
 {
 	struct rota_end end = steps_event_end(event);
 
-	/* the request has its answer, the text of a terminal; the sub-step's program goes on */
+	/* the answer, the text of a terminal's screen, ends the request only; the sub-step's program goes on */
 	if (!strcmp(event_text(event, "event"), "answer"))
 		end = (struct rota_end){.substep = r->substep, .state = "completed", .cause = "exit", .message = ""};
 	steps_request_remove(s, r);
@@ -83,7 +83,8 @@ static void event_finish(struct rota_steps *s, struct steps_request *r, const js
 	steps_request_free(r);
 }
 
-/* Something has become of the input. A manager that was started again does not know that the tasks had all of it. */
+/* Handle an event about the input of a sub-step. "lost" is ignored if the tasks already had all of the input, which a restarted
+ * step manager does not know. */
 static void event_input(struct steps_request *r, const json_t *event)
 {
 	bool is_lost = !strcmp(event_text(event, "state"), "lost"), was_over = r->input_over;

@@ -1,6 +1,6 @@
 /* steps_inside.h - a connection to a step manager, for the files of rota_steps only.
  *
- * Calls go one way: rota_steps.c (sub-steps that the caller follows) and steps_ask.c (questions) call steps_connection.c (the
+ * Calls go one way: rota_steps.c (running and following sub-steps) and steps_ask.c (questions) call steps_connection.c (the
  * connection), which calls steps_event.c (callbacks), which calls steps_request.c (requests without an end). */
 #ifndef ROTA_STEPS_INSIDE_H
 #define ROTA_STEPS_INSIDE_H
@@ -18,19 +18,19 @@ struct steps_stream {
 
 struct steps_request {
 	long long id;
-	char *text; /* the line of the request */
+	char *text; /* the request as a line of the protocol */
 	struct rota_callbacks callbacks;
 	void *data;
 	int substep, run; /* 0: not reported yet */
 	bool input_ended;
 	bool input_over;    /* the tasks have all of the input, or the caller knows that they do not get it */
-	long long input_at; /* how much input the caller has given */
+	long long input_at; /* bytes of input that the caller has given */
 	bool attaches;	    /* the request attaches to a running sub-step, whose other clients may give input too */
 	/* two streams of each task t: standard output is streams[2 * t], standard error streams[2 * t + 1] */
 	struct steps_stream *streams;
 	size_t stream_count;
 	struct steps_request *next, *previous; /* list of all requests, in the order of their numbers */
-	struct steps_request *chain;	       /* in the same bucket */
+	struct steps_request *chain;	       /* next request in the same bucket */
 };
 
 /* A question to the step manager whose answer is awaited. */
@@ -46,12 +46,12 @@ struct rota_steps {
 	struct steps_link link;
 	char *defaults; /* line of the last request `defaults`; NULL: none */
 	long long last_id;
-	unsigned long long random; /* part of the keys */
+	unsigned long long random; /* random part of the keys of sub-steps */
 	struct steps_request *first, *last, *buckets[STEPS_BUCKETS];
 	size_t unfinished;
 	struct steps_question *question;
-	json_t *answer; /* of rota_steps_wait_for() */
-	int reconnects; /* since the last message */
+	json_t *answer; /* latest answer of rota_steps_wait_for(), whose texts the caller may still read */
+	int reconnects; /* number of reconnections since the last received message */
 	bool has_reconnected;
 	bool dead;
 	char error[512];
@@ -73,20 +73,21 @@ struct steps_stream *steps_request_stream(struct steps_request *r, int task, boo
 /* Returns the text of a request, malloc'ed; NULL, with the error set, if it is too long. Frees the object. */
 char *steps_request_text(struct rota_steps *s, json_t *o);
 
-/* steps_event.c: what an event or an answer says of an end; valid as long as the event. */
+/* steps_event.c: returns the end of a sub-step as an event or an answer describes it; valid as long as `event`. */
 struct rota_end steps_event_end(const json_t *event);
 
 /* Handle one message. Returns false if the manager does not understand this program. */
 bool steps_event_handle(struct rota_steps *s, json_t *event, const char *bytes, size_t size);
 
-/* steps_connection.c: add a line to what is sent; nothing if there is no connection, since a new one begins with everything. */
+/* steps_connection.c: add a line to the output. Without a connection do nothing, since a new connection begins with all open
+ * requests. */
 void steps_add_line(struct rota_steps *s, const char *text);
 
 /* Queue a request `input` for the step manager; the JSON member `member` has its content. */
 void steps_add_input(struct rota_steps *s, const struct steps_request *r, const char *member);
 
-/* A request is about to be added: connect, if the manager has closed the connection while nothing was under way. Returns false, with the
- * error set, if there is no connection. */
+/* Call this before a request is added: connect again if the step manager has closed the connection while no request was open.
+ * Returns false, with the error set, if there is no connection. */
 bool steps_is_open(struct rota_steps *s);
 
 #endif

@@ -2,8 +2,7 @@
  *
  * Called by: steps_connection.c, rota_steps.c.
  * Invariants:
- * - Reading and writing never block.
- * - The library is used by other programs: no signal, and no output. */
+ * - Reading and writing never block. - Programs of users link this library: it raises no signal (SIGPIPE), and prints nothing. */
 #include "lib/steps_link.h"
 
 #include <errno.h>

@@ -24,8 +24,8 @@ struct steps_link {
 int steps_link_connect(const char *path);
 const char *steps_link_error(void);
 
-/* Connects to a path that begins with STEPS_LINK_REMOTE; NULL: this program cannot. Returns the descriptor, non-blocking, or -1 with a
- * text in `error`. */
+/* Function that connects to a path that begins with STEPS_LINK_REMOTE; NULL: this program cannot connect to such paths. Returns
+ * the descriptor, non-blocking, or -1 with a text in `error`. */
 extern int (*steps_link_connect_remote)(const char *path, char *error, size_t size);
 
 void steps_link_close(struct steps_link *link);
@@ -33,7 +33,8 @@ void steps_link_close(struct steps_link *link);
 /* Append bytes to the output buffer. */
 void steps_link_add(struct steps_link *link, const void *bytes, size_t size);
 
-/* Write what the socket takes; read what it has. Return false if the connection is lost. */
+/* steps_link_write() writes as much output as the socket takes, steps_link_read() reads all input that it has. Both return false
+ * if the connection is lost. */
 bool steps_link_write(struct steps_link *link);
 bool steps_link_read(struct steps_link *link);
 

@@ -1,4 +1,4 @@
-/* steps_request.c - the requests that have no end yet, by number and in their order.
+/* steps_request.c - the requests that have not ended, by number and in the order of their numbers.
  *
  * Called by: steps_event.c, steps_connection.c, steps_ask.c, rota_steps.c. */
 #include <stdarg.h>

@@ -54,7 +54,7 @@ void text_clean(char *text)
 
 size_t text_tail_room(char *text, size_t length, size_t size, size_t most)
 {
-	size_t kept = most + 1; /* so text_tail() sees that it was cut */
+	size_t kept = most + 1; /* one byte more, so that text_tail() sees that the text was cut */
 
 	if (length < size - 1)
 		return length;

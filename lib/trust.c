@@ -31,7 +31,8 @@ static bool check_entry(const char *path, const char *entry, const struct stat *
 	return err_hint(e, "run \"chown root\" and \"chmod go-w\" on it, or put the file elsewhere");
 }
 
-/* Put the target of the symbolic link `way` before the `rest` of the path. malloc'ed; NULL with errno set if that fails. */
+/* Returns the target of the symbolic link `way`, followed by `rest`, the part of the path that is not checked yet. malloc'ed;
+ * NULL with errno set on failure. */
 static char *follow_link(const char *way, const char *rest)
 {
 	char target[PATH_MAX];
@@ -46,7 +47,8 @@ static void leave_entry(char *way)
 		*slash = '\0';
 }
 
-/* Check the entry that `way` names now. A symbolic link is left again, and *rest becomes what is still to be walked. */
+/* Check the owner and mode of the file or folder that `way` names now. If it is a symbolic link, take it off `way`, and put its
+ * target at the front of *rest. */
 static bool walk_entry(const char *path, char *way, char **rest, int *links, uid_t account, struct err *e)
 {
 	struct stat st;
@@ -68,7 +70,8 @@ static bool walk_entry(const char *path, char *way, char **rest, int *links, uid
 	return true;
 }
 
-/* Take the first part of the path `rest` and add it to `way`, which has no links. Returns false if the path is too long. */
+/* Move the first name of the path `rest` to the end of `way`, the part that is checked and has no links. Returns false if the
+ * path is too long. */
 static bool add_part(char way[PATH_MAX], char *rest)
 {
 	size_t from = strspn(rest, "/"), size = strcspn(rest + from, "/"), length = strlen(way);
