@@ -1,7 +1,8 @@
 /* aead.c - encrypts and decrypts by OpenSSL's AEADs.
  *
  * Called by: box.c, which seals for nodes; rota-credd's keyring.c, which seals for the database.
- * Invariants: - No decrypted byte is returned before the tag of the text is verified. */
+ * Invariants:
+ * - No decrypted byte is returned before the tag of the text is verified. */
 #include "lib/aead.h"
 
 #include <openssl/crypto.h>

@@ -1,9 +1,10 @@
 /* box.c - seals and opens boxes by OpenSSL's X25519, HMAC and AEADs. The names of values are those of RFC 9180.
  *
  * Called by: rota-credd, which seals credentials for nodes; keepers, which open them.
- * Invariants: - No error message has a private key, a shared secret or the content of a box. Their memory is wiped before it is
- * freed. - Each box has an ephemeral key of its own. So each key of the cipher encrypts one text, and one nonce is enough. - No
- * byte of a box's content is returned before its tag is verified (aead.c). */
+ * Invariants:
+ * - No error message has a private key, a shared secret or the content of a box. Their memory is wiped before it is freed.
+ * - Each box has an ephemeral key of its own. So each key of the cipher encrypts one text, and one nonce is enough.
+ * - No byte of a box's content is returned before its tag is verified (aead.c). */
 #include "lib/box.h"
 
 #include <stdlib.h>

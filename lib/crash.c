@@ -1,8 +1,10 @@
 /* crash.c - ends the process at a named place (crash.h). Only the crash build has code here.
  *
  * Called by: daemons of the crash build.
- * Invariants: - The line of a place is removed from the crash file before the process dies, so the next process that comes to the
- * place survives. - A process holds a lock while it counts down, so the count of a place is exact over all processes. */
+ * Invariants:
+ * - The line of a place is removed from the crash file before the process dies, so the next process that comes to the place
+ *   survives.
+ * - A process holds a lock while it counts down, so the count of a place is exact over all processes. */
 #include "lib/crash.h"
 
 #ifdef ROTA_CRASH

@@ -1,8 +1,9 @@
 /* credential.c - reads names, kinds and lists of credentials, and makes the contexts of uploads and deliveries.
  *
  * Called by: order.c, the translator, rota-credd, procmgrd and keepers.
- * Invariants: - The name of a credential begins with a letter and has no slash, so it is a valid file name, and differs from the
- * names of other files in the same folder. */
+ * Invariants:
+ * - The name of a credential begins with a letter and has no slash, so it is a valid file name, and differs from the names of
+ *   other files in the same folder. */
 #include "lib/credential.h"
 
 #include <inttypes.h>

@@ -1,10 +1,11 @@
-/* db.c - one pipelined libpq connection on a libevent loop: calls, answers, notifications, loss of the connection. db_connect.c
- * connects.
+/* db.c - one pipelined libpq connection on a libevent loop: calls, answers, notifications, loss of the connection.
+ * db_connect.c connects.
  *
  * Called by: all daemons, each from its one thread.
  * Invariants:
- * - Nothing blocks. - The queue `sent` has the calls that are sent and not answered, each followed by one sync, in the order in
- *   which their answers come.
+ * - Nothing blocks.
+ * - The queue `sent` has the calls that are sent and not answered, each followed by one sync, in the order in which their
+ *   answers come.
  * - The callbacks (answers and the watcher's) run from the event loop or db_close(), never from db_call().
  * - Between the loss of a connection and the next callback `up` no call is sent. */
 #include "lib/db_inside.h"

@@ -1,10 +1,13 @@
 /* db_admit.c - asks each server which incarnation of the database it has, and refuses an older copy.
  *
  * Called by: db_connect.c for each connection that is made.
- * Invariants: - The question is sent with the other commands at the start of a connection: it costs no round trip of its own, and
- * calls carry nothing. - All connections of this process are to the same incarnation. When one connection reaches a newer
- * incarnation, the connections to other servers are closed and made again. - A connection goes through a pooler if the server's
- * pid that it was told at the start is not that of the process that answers (PgBouncer sends random numbers). */
+ * Invariants:
+ * - The question is sent with the other commands at the start of a connection: it costs no round trip of its own, and calls
+ *   carry nothing.
+ * - All connections of this process are to the same incarnation. When one connection reaches a newer incarnation, the
+ *   connections to other servers are closed and made again.
+ * - A connection goes through a pooler if the server's pid that it received at its start is not that of the process that
+ *   answers (PgBouncer sends random numbers). */
 #include "lib/db_inside.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* db_conninfo.c - makes the connection string of a program from the configured one, and splits a string with several hosts.
  *
  * Called by: daemons, verbs that connect to PostgreSQL, db_connect.c.
- * Invariants: - user and application_name of the result are those of the program; all other parameters are kept, except a weak
- * sslmode.
- * - Over TCP the server is verified (sslmode=verify-full), unless database.allow_unverified says otherwise. What the environment
- *   or a service file says of sslmode has no effect.
+ * Invariants:
+ * - user and application_name of the result are those of the program; all other parameters are kept, except a weak sslmode.
+ * - Over TCP the server is verified (sslmode=verify-full), unless database.allow_unverified says otherwise. What the
+ *   environment or a service file says of sslmode has no effect.
  * - A string that libpq cannot parse is returned unchanged, so that connecting reports the error. */
 #include "lib/db_inside.h"
 

@@ -1,11 +1,13 @@
 /* db_pooler.c - tells a pooler in session mode, which daemons can use, from one in transaction mode, which they cannot.
  *
  * Called by: db_connect.c for a connection through a pooler; db.c for its notifications; then the event loop.
- * Invariants: - The connection listens on a channel of its own. While it is idle, a second connection sends a notification on
- * that channel. The first connection receives it if it has a session of its own. In transaction mode an idle client has no
- * session, so PgBouncer drops the notification, or the second connection receives it. - Until the notification is received, no
- * other call is made on the first connection: a call would give it a session for a moment, in transaction mode too. - The second
- * connection needs one more place in the pool, until the notification is committed. */
+ * Invariants:
+ * - The connection listens on a channel of its own. While it is idle, a second connection sends a notification on that
+ *   channel. The first connection receives it if it has a session of its own. In transaction mode an idle client has no
+ *   session, so PgBouncer drops the notification, or the second connection receives it.
+ * - Until the notification is received, no other call is made on the first connection: a call would give it a session for a
+ *   moment, in transaction mode too.
+ * - The second connection needs one more place in the pool, until the notification is committed. */
 #include "lib/db_inside.h"
 
 #include <stdio.h>

@@ -1,9 +1,12 @@
 /* db_seen.c - keeps the newest incarnation of the database that this process has worked with in a file of one line.
  *
- * Called by: db_admit.c for each connection that is made; http.c for each request of a client; daemons and `rota` at their start.
- * Invariants: - The file is replaced as a whole, and its content is on disk before it is renamed: after a loss of power it has
- * the old line or the new one. - Processes of one account share the file. Each reads the file before it asks a server, and writes
- * only the incarnation that the server has just answered. */
+ * Called by: db_admit.c for each connection that is made; http.c for each request of a client; daemons and `rota` at their
+ * start.
+ * Invariants:
+ * - The file is replaced as a whole, and its content is on disk before it is renamed: after a loss of power it has the old
+ *   line or the new one.
+ * - Processes of one account share the file. Each reads the file before it asks a server, and writes only the incarnation that
+ *   the server has just answered. */
 #include "lib/db_seen.h"
 
 #include <fcntl.h>

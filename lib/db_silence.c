@@ -1,13 +1,14 @@
-/* db_silence.c - leaves a server for another host of the connection string: when the server has stopped answering and the other
- * host can be written to, or when the server has an older copy of the database than the other host.
+/* db_silence.c - leaves a server for another host of the connection string: when the server has stopped answering and the
+ * other host can be written to, or when the server has an older copy of the database than the other host.
  *
- * Called by: db.c when a call is sent and when anything is received; db_connect.c when a connection is made; then the event loop.
- * Invariants: - An idle connection sends a call that does nothing now and then, since it may wait only for notifications and
- * would not notice a silent server.
- * - A server that is only slow keeps its connection: without another writable host, nothing happens. - The other hosts are tried
- *   one after the other, each by a second connection, while the silent connection stays open.
- * - When a connection is made, the other hosts are tried once, by one connection of the process. Standbys refuse at once. Of two
- *   servers that can be written to, the one with the newer incarnation is used.
+ * Called by: db.c when it sends a call or receives anything; db_connect.c when a connection is made; then the event loop.
+ * Invariants:
+ * - An idle connection sends a call that does nothing now and then, since it may wait only for notifications and would not
+ *   notice a silent server.
+ * - A server that is only slow keeps its connection: without another writable host, nothing happens.
+ * - The other hosts are tried one after the other, each by a second connection, while the silent connection stays open.
+ * - When a connection is made, the other hosts are tried once, by one connection of the process. Standbys refuse at once. Of
+ *   two servers that can be written to, the one with the newer incarnation is used.
  * - Where the connection string names one host, nothing is tried. */
 #include "lib/db_inside.h"
 

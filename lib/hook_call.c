@@ -1,10 +1,12 @@
 /* hook_call.c - the client of the hook socket (hook_call.h).
  *
  * Called by: jobmgrd.
- * Invariants: - A call is written to a connection once at most: it ends with its answer, with the loss of the connection, or
- * after its time limit.
- * - `done` is called by the event loop alone. A call that fails has its timer set to now. - A request stays in the output buffer
- *   of the connection after its call has timed out. So calls to a runnerd that reads nothing fail once the buffer is full. */
+ * Invariants:
+ * - A call is written to a connection once at most: it ends with its answer, with the loss of the connection, or after its
+ *   time limit.
+ * - `done` is called by the event loop alone. A call that fails has its timer set to now.
+ * - A request stays in the output buffer of the connection after its call has timed out. So calls to a runnerd that reads
+ *   nothing fail once the buffer is full. */
 #include "lib/hook_call.h"
 
 #include <errno.h>

@@ -1,8 +1,9 @@
 /* hosts.c - lists of node names in a short form, as n[1-4].
  *
  * Called by: the leader, which writes them into launch requests; all parsers of launch requests.
- * Invariants: - Expanding a short list returns the names from which it was made, in the same order. - Fewer than eight
- * consecutive names are written out, with commas between them. */
+ * Invariants:
+ * - Expanding a short list returns the names from which it was made, in the same order.
+ * - Fewer than eight consecutive names are written out, with commas between them. */
 #include "lib/hosts.h"
 
 #include <stdio.h>

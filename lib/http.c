@@ -1,12 +1,14 @@
 /* http.c - a client's HTTP/1.1 connection to jobmgrd: sign, send, read the whole answer, keep the connection.
  *
  * Called by: `rota`. Calls block.
- * Invariants: - After a failure or "Connection: close", the next request opens a new connection, so the answer to one request is
- * never taken for that to another.
+ * Invariants:
+ * - After a failure or "Connection: close", the next request opens a new connection, so the answer to one request is never
+ *   taken for that to another.
  * - Only a GET is sent twice, with a new credential, and only if a kept connection turned out to be closed.
- * - An answer has at most HTTP_MOST bytes. - The header Rota-Seen of a request has the incarnation of the database that the
- *   client has seen; jobmgrd refuses the request if its database lacks that incarnation. If its incarnation is another one, the
- *   answer has the header Rota-Incarnation. */
+ * - An answer has at most HTTP_MOST bytes.
+ * - The header Rota-Seen of a request has the incarnation of the database that the client has seen; jobmgrd refuses the
+ *   request if its database lacks that incarnation. If its incarnation is another one, the answer has the header
+ *   Rota-Incarnation. */
 #include "lib/http.h"
 
 #include <errno.h>

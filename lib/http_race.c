@@ -2,9 +2,11 @@
  * the other addresses for long.
  *
  * Called by: http_tls.c.
- * Invariants: - A connection to the next address begins when those to all earlier ones have failed, or HEAD_START_US after the
- * last one began.
- * - An address has answered when its TLS handshake is done: the kernel of a machine accepts connections for a process that hangs.
+ * Invariants:
+ * - A connection to the next address begins when those to all earlier ones have failed, or HEAD_START_US after the last one
+ *   began.
+ * - An address has answered when its TLS handshake is done: the kernel of a machine accepts connections for a process that
+ *   hangs.
  * - The connections that were not the first are closed without a request. */
 #include "lib/http_race.h"
 

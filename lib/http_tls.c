@@ -2,9 +2,10 @@
  *
  * Called by: http_stream.c, in programs that called http_tls_use().
  * Invariants:
- * - TLS is 1.2 or newer, and the certificate is valid for the host of gate.url. - If the host has several machines, and the
- *   jobmgrd of one sends nothing for a pause, a second TLS handshake with it is tried. If two in a row fail, that jobmgrd hangs
- *   or is gone, and the request fails. If the handshake succeeds, the connection stays, and the pause doubles.
+ * - TLS is 1.2 or newer, and the certificate is valid for the host of gate.url.
+ * - If the host has several machines, and the jobmgrd of one sends nothing for a pause, a second TLS handshake with it is
+ *   tried. If two in a row fail, that jobmgrd hangs or is gone, and the request fails. If the handshake succeeds, the
+ *   connection stays, and the pause doubles.
  * - A certificate of the caller is shown only to a server that has proven its own first (TLS does that).
  * - No write raises SIGPIPE. */
 #include "lib/http_tls.h"

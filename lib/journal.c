@@ -2,8 +2,9 @@
  *
  * Called by: the launcher and its keepers, which append; procmgrd and a restarted launcher, which read.
  * Invariants:
- * - Under the lock, `fd` is open on the file that PATH names. - Records after one with a wrong checksum are never used. - A tail
- *   that is cut never has a whole record. */
+ * - Under the lock, `fd` is open on the file that PATH names.
+ * - Records after one with a wrong checksum are never used.
+ * - A tail that is cut never has a whole record. */
 #include "lib/journal_inside.h"
 
 #include <assert.h>

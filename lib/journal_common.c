@@ -4,8 +4,8 @@
  * wrote or checked.
  * Called by: journal.c, under the lock.
  * Invariants:
- * - A position is stored only when every record before it is whole. A writer that dies earlier leaves the previous position. -
- *   The position is valid only for the file for which it was stored: same device, inode and base. The base is compared too,
+ * - A position is stored only when every record before it is whole. A writer that dies earlier leaves the previous position.
+ * - The position is valid only for the file for which it was stored: same device, inode and base. The base is compared too,
  *   because a new file may get the inode number of a deleted one that no process has open. */
 #include "lib/journal_inside.h"
 

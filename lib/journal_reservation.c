@@ -1,8 +1,9 @@
 /* journal_reservation.c - reserves disk blocks after the end of a journal (journal_reservation.h).
  *
  * Called by: journal.c and journal_truncate.c; substep_journal.c.
- * Invariants: - Reserved blocks belong to the file, not to the process that reserved them. They do not change the file's size. -
- * Each append uses the first reserved blocks. So one reservation serves all processes that append. */
+ * Invariants:
+ * - Reserved blocks belong to the file, not to the process that reserved them. They do not change the file's size.
+ * - Each append uses the first reserved blocks. So one reservation serves all processes that append. */
 #include "lib/journal_reservation.h"
 
 #include <errno.h>

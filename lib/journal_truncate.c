@@ -1,9 +1,10 @@
 /* journal_truncate.c - drops the oldest records of a journal.
  *
  * Called by: the launcher, when procmgrd reports the position up to which the database has the records.
- * Invariants: - A position names the same record before and after a truncation.
- * - A crash leaves either the old file or the new one. - The new file gets the same reservation of disk space as the old one. If
- *   that fails, the old file stays. */
+ * Invariants:
+ * - A position names the same record before and after a truncation.
+ * - A crash leaves either the old file or the new one.
+ * - The new file gets the same reservation of disk space as the old one. If that fails, the old file stays. */
 #include "lib/journal_inside.h"
 
 #include <fcntl.h>

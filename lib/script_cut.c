@@ -1,6 +1,7 @@
 /* script_cut.c - cuts a job's script down to one step.
  *
- * Called by: keeper_file.c; `rota run --file`. Invariants: line n of the cut script is line n of the job's script, or empty. */
+ * Called by: keeper_file.c; `rota run --file`.
+ * Invariants: line n of the cut script is line n of the job's script, or empty. */
 #include "lib/script_cut.h"
 
 #include <stdbool.h>

@@ -1,8 +1,10 @@
 /* step_token.c - writes, signs, verifies and parses tokens for step managers (step_token.h).
  *
  * Called by: gate_token.c, which writes them; substep_remote.c, which verifies them.
- * Invariants: - The signed bytes of a token begin with the byte TOKEN, those of launch requests with another byte
- * (lib/seal_tree.c). So neither can be taken for the other. - No field of a token is parsed before the signature is verified. */
+ * Invariants:
+ * - The signed bytes of a token begin with the byte TOKEN, those of launch requests with another byte (lib/seal_tree.c). So
+ *   neither can be taken for the other.
+ * - No field of a token is parsed before the signature is verified. */
 #include "lib/step_token.h"
 
 #include <stdio.h>

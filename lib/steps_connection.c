@@ -1,8 +1,8 @@
 /* steps_connection.c - makes the connection to a step manager, makes it again after a loss, reads and writes it.
  *
- * Called by: programs that use rota.h, to wait for events; steps_ask.c and rota_steps.c, to send requests. Invariants: on a new
- * connection, all requests without an answer are sent again. The step manager recognises a sub-step by its key, so none runs
- * twice. */
+ * Called by: programs that use rota.h, to wait for events; steps_ask.c and rota_steps.c, to send requests.
+ * Invariants: on a new connection, all requests without an answer are sent again. The step manager recognises a sub-step by
+ * its key, so none runs twice. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>

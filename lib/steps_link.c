@@ -2,7 +2,8 @@
  *
  * Called by: steps_connection.c, rota_steps.c.
  * Invariants:
- * - Reading and writing never block. - Programs of users link this library: it raises no signal (SIGPIPE), and prints nothing. */
+ * - Reading and writing never block.
+ * - Programs of users link this library: it raises no signal (SIGPIPE), and prints nothing. */
 #include "lib/steps_link.h"
 
 #include <errno.h>
