@@ -3,7 +3,8 @@
 
 #include "acct/csv.h"
 
-/* Print a JSON value. "|" and control characters in a text become spaces. A real number has all digits that it was stored with. */
+/* Print a JSON value. "|" and control characters in a text become spaces. A real number is printed with all digits that the
+ * database has of it. */
 static void raw_print(FILE *to, const json_t *value)
 {
 	const char *text = json_string_value(value);

@@ -28,7 +28,7 @@ struct acct_field {
 /* Returns the table of all accounting fields, and sets *count to their number. */
 const struct acct_field *acct_fields(int *count);
 
-/* Returns the accounting field with that name, or with that name in sacct. Returns NULL if there is none. */
+/* Returns the accounting field whose name, in Rota or in sacct, is `name`. Returns NULL if there is none. */
 const struct acct_field *acct_field(const char *name);
 
 #endif

@@ -1,10 +1,10 @@
 /* child.c - runs rota-credential with files in memory as its standard files.
  *
- * Called by: credd_upload.c, credd_renew.c; credd.c when a process ended.
+ * Called by: credd_upload.c, credd_renew.c and credd_test.c, to start it; credd.c when a process ended.
  * Invariants:
- * - No secret is in an argument, in the environment or in a file that has a name.
- * - The program holds no descriptor of the daemon, so neither its keys nor its connection to the database.
- * - What it answers is at most CHILD_MOST long. */
+ * - No secret is passed in an argument, in the environment or in a file that has a name.
+ * - rota-credential inherits no descriptor of rota-credd, so neither its keys nor its connection to the database.
+ * - The output of rota-credential has at most CHILD_MOST bytes. */
 #include "credmgr/child.h"
 
 #include <errno.h>
@@ -128,7 +128,7 @@ static unsigned char *child_read(int fd, size_t *size)
 	return data;
 }
 
-/* Make one printable line of what the program wrote to its standard error. */
+/* Turn the text that rota-credential wrote to its standard error into one printable line. */
 static void child_make_line(char *text)
 {
 	text[strcspn(text, "\n")] = '\0';
@@ -136,7 +136,7 @@ static void child_make_line(char *text)
 	text_clean(text);
 }
 
-/* Tell the caller how the program ended, and free everything. */
+/* Call the callback with the answer of rota-credential, and free the child. */
 static void child_end(struct child *c, int status)
 {
 	size_t sizes[CHILD_FILES];
@@ -217,7 +217,7 @@ bool child_reap(struct child *c, pid_t pid)
 	if (c->pid != pid)
 		return false;
 	waitpid(pid, &status, 0);
-	kill(-pid, SIGKILL); /* the processes that the program has left behind */
+	kill(-pid, SIGKILL); /* kill processes that rota-credential has left behind */
 	child_end(c, status);
 	return true;
 }

@@ -1,4 +1,5 @@
-/* child.h - runs rota-credential: the only program that reads what users have sent, and that talks to their servers. */
+/* child.h - runs rota-credential, the only program that parses secrets of users, and that connects to the servers for which they
+ * are. */
 #ifndef ROTA_CREDMGR_CHILD_H
 #define ROTA_CREDMGR_CHILD_H
 
@@ -12,11 +13,11 @@ struct child;
 /* The answer of rota-credential. The child owns all of it and frees it after the callback. */
 struct child_answer {
 	bool good;
-	const char *facts;	     /* what the program printed, as JSON; "" if the program failed */
-	const unsigned char *secret; /* of `renew`: the new secret */
+	const char *facts;	     /* JSON object that the program printed; "" if the program failed */
+	const unsigned char *secret; /* the secret that the program returned (of `renew`: the new one), or NULL */
 	size_t size;
 	const char *reason; /* why `good` is false */
-	bool final;	    /* the program would fail again, whenever it is run */
+	bool final;	    /* another run of the program would fail too */
 };
 
 /* Called when the program has ended. The child is freed afterwards. */

@@ -39,7 +39,7 @@ static void credd_register(struct credd *c)
 		4, credd_registered, c);
 }
 
-/* Ask everything. */
+/* Make all questions to the database due, and send them. */
 static void credd_ask_all(struct credd *c)
 {
 	for (int i = 0; i < CREDD_TASKS; i++)
@@ -58,7 +58,7 @@ static void credd_beat(evutil_socket_t fd, short what, void *arg)
 	event_add(c->beat, &(struct timeval){.tv_sec = c->conf->credentials_period});
 }
 
-/* Timer: a time has come that the database has named, at which a renewal or another judgement is due. */
+/* Timer: the time has come that the database has named for the next renewal or judgement of steps by their credentials. */
 static void credd_soon(evutil_socket_t fd, short what, void *arg)
 {
 	struct credd *c = arg;
@@ -108,7 +108,7 @@ static void credd_reap(struct credd *c, pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* The handler of SIGCHLD. */
+/* Handler of SIGCHLD: reap ended processes of rota-credential. */
 static void credd_children_ended(evutil_socket_t number, short what, void *arg)
 {
 	siginfo_t info = {0};
@@ -130,7 +130,7 @@ struct credd *credd_open(struct event_base *base, const struct conf *conf, const
 	struct credd *c = xcalloc(1, sizeof *c);
 	struct err e = {0};
 	char *application = xasprintf("rota-credd %s", name), *conninfo = db_conninfo(conf, "rota_credd", application);
-	prctl(PR_SET_DUMPABLE, 0); /* no core file, no debugger and no other process of the account sees the keys */
+	prctl(PR_SET_DUMPABLE, 0); /* keep the keys out of core files, and from debuggers and other processes of the account */
 	memcpy(c->ask, ask, sizeof ask);
 	c->base = base;
 	c->conf = conf;

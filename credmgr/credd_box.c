@@ -2,9 +2,10 @@
  *
  * Called by: credd.c.
  * Invariants:
- * - A box is bound to instance, node, attempt, owner of the job, name, kind and its number, and its maker is certain: lib/box.h.
- * - The name is that of the credential, for another user with its owner's: the database does not choose it.
- * - Nothing is remembered of a box. One that was not stored is made again. */
+ * - A box is bound to instance, node, attempt, owner of the job, name and kind of the credential, and number of the box. It
+ *   proves that rota-credd made it: lib/box.h.
+ * - rota-credd computes the name of a credential on the node, NAME or NAME@OWNER; the database does not choose it.
+ * - rota-credd keeps no state about a box. A box that the database did not store is made again. */
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -18,12 +19,12 @@
 #include "lib/log.h"
 
 enum {
-	BOXES = 64,    /* in one call */
-	BOX_MARGIN = 5 /* seconds, as internal.credential_margin() */
+	BOXES = 64,    /* most boxes in one call */
+	BOX_MARGIN = 5 /* seconds; the same as internal.credential_margin() */
 };
 
-/* The columns of a call of api.credential_box_put, whose outcome is a box and its number, or of api.credential_box_failed:
- * a reason, and the number of a grant. */
+/* Array parameters of api.credential_box_put, where the outcome is a box and its number, or of api.credential_box_failed, where
+ * it is a reason and the number of a grant. */
 enum {
 	COLUMN_JOB,
 	COLUMN_STEP,
@@ -36,7 +37,7 @@ enum {
 	COLUMNS
 };
 
-/* Boxes that were made, or could not be made. */
+/* Boxes that were made, or boxes that could not be made, as columns of one database call. */
 struct boxes {
 	struct db_array *columns[COLUMNS];
 	int count;
@@ -49,7 +50,8 @@ static void box_put(struct db *db, PGresult *result, const struct err *e, void *
 	credd_answered(arg, CREDD_BOX, result && strcmp(db_text(result, 0, "credential_box_put"), "0") != 0, result, e);
 }
 
-/* The database does not ask again for a box that could not be made, so other boxes get their turn. */
+/* Callback of api.credential_box_failed. The database does not ask again for boxes that could not be made, so ask at once for the
+ * next ones. */
 static void box_failure_noted(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	struct credd *c = arg;
@@ -61,7 +63,8 @@ static void box_failure_noted(struct db *db, PGresult *result, const struct err 
 	credd_poll(c);
 }
 
-/* Find out how much of a held secret the step gets. Of a token that can be renewed that is the first line: the token itself. */
+/* Reduce *size, the length of a stored secret, to the part that the step gets. Of a token that can be renewed, that is the first
+ * line: the token itself. */
 static bool box_measure(const char *kind, const unsigned char *plain, size_t *size, struct err *e)
 {
 	const unsigned char *end = strcmp(kind, "token") == 0 ? memchr(plain, '\n', *size) : NULL;
@@ -72,7 +75,8 @@ static bool box_measure(const char *kind, const unsigned char *plain, size_t *si
 	return true;
 }
 
-/* Is the credential valid by the clock of this host? The database sends credentials that are valid by its own clock, which may be behind. */
+/* Returns true if the credential has not expired by the clock of this host. The database sends credentials that are valid by its
+ * own clock, which may be behind. */
 static bool box_is_alive(const char *expires, struct err *e)
 {
 	int64_t until = strtoll(expires, NULL, 10);
@@ -80,7 +84,8 @@ static bool box_is_alive(const char *expires, struct err *e)
 	       err_set(e, "it has expired by the clock of rota-credd's host, not by that of the database: set both by NTP");
 }
 
-/* Compute the name of a credential on the node: NAME for its owner, or NAME@OWNER. The database must not have one pass for another. */
+/* Compute the name of a credential on the node: NAME for its owner, else NAME@OWNER. Fails if the database sent another name, so
+ * that it cannot pass one credential for another. */
 static bool box_name(const struct credd_row *r, int64_t uid, const char *delivered, char *name, size_t size, struct err *e)
 {
 	const struct passwd *owner = uid == r->uid ? NULL : getpwuid((uid_t)r->uid);
@@ -121,7 +126,7 @@ static bool box_make(struct credd *c, const PGresult *result, int row, unsigned 
 	return good;
 }
 
-/* Add to the columns for which attempt, node and credential a row is. */
+/* Add the attempt, node and credential of a row to the columns. */
 static void boxes_add(struct boxes *boxes, const PGresult *result, int row)
 {
 	static const char *const numbers[] = {
@@ -157,7 +162,7 @@ static void box_add(struct credd *c, const PGresult *result, int row, struct box
 		     strcmp(e.code, CREDD_FORGED) == 0 ? strtoll(db_text(result, row, "grant_id"), NULL, 10) : 0);
 }
 
-/* Send the columns to the database, if they have rows. */
+/* Call the api function with the columns, if they have rows. */
 static void boxes_send(struct credd *c, const struct boxes *boxes, enum api_function function, db_answer *answered)
 {
 	struct db_param params[COLUMNS];

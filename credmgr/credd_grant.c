@@ -1,9 +1,10 @@
-/* credd_grant.c - verifies that the owner of a credential lets another user have it.
+/* credd_grant.c - verifies that the owner of a credential has granted it to another user.
  *
  * Called by: credd_box.c, for each box whose job is not the owner's.
  * Invariants:
- * - The signature of jobmgrd says so, and not the database: who can write there could have credentials sealed for jobs of his own.
- * - A signature is for one origin, so for no other credential of the same name. */
+ * - Only a signature of jobmgrd proves a grant, not a row: whoever can write to the database could have credentials sealed for
+ *   jobs of his own.
+ * - A signature covers the origin of one credential, so it is not valid for a later credential of the same name. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -16,7 +16,7 @@
 
 static const char ending[] = ".pub";
 
-/* Can the text be the name of a node, and so a part of a path? */
+/* Returns true if the text can be the name of a node, and so is safe as a part of a path. */
 static bool nodes_name_valid(const char *name, size_t length)
 {
 	static const char others[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";

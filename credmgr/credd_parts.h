@@ -1,4 +1,4 @@
-/* credd_parts.h - what the files of rota-credd share. No other file includes this header.
+/* credd_parts.h - structs and functions that the files of rota-credd share. No other file includes this header.
  *
  * credd.c starts and ends rota-credd, and receives events. credd_upload.c stores uploads, credd_box.c seals credentials for nodes,
  * credd_renew.c renews them, credd_test.c tests them, credd_reseal.c changes keys, and has steps held and released. credd_nodes.c
@@ -51,11 +51,11 @@ struct credd {
 	bool due[CREDD_TASKS], asking[CREDD_TASKS];
 	struct credd_work *works; /* uploads and renewals under way */
 	int work_count;
-	struct timespec nodes_at; /* change of the folder with the keys of nodes that the database knows of */
+	struct timespec nodes_at; /* time of the folder with the keys of nodes, when these were last reported */
 	int64_t registered_at_us; /* when this daemon last registered in the database, as time since boot */
 };
 
-/* credd_row.c: a credential as a row of the database has it. Texts belong to the row. */
+/* credd_row.c: a credential, as read from a row of a database result. The result owns the texts. */
 struct credd_row {
 	const char *name, *kind, *origin; /* origin: the random number of the credential's first upload, in hex; "": none */
 	int64_t uid;
@@ -63,14 +63,14 @@ struct credd_row {
 };
 struct credd_row credd_row_read(const PGresult *result, int row);
 
-/* The options that the owner gave with a credential, and the time by the database's clock (`now`). Texts belong to the row; "":
- * the owner did not give this option. */
+/* Options that the owner gave with a credential ("": not given), and the time by the database's clock (`now`). The database
+ * result owns the texts. */
 struct credd_said {
 	const char *refresh_url, *command, *expires, *now;
 };
 struct credd_said credd_row_said(const PGresult *result, int row);
 
-/* Returns the text to which a secret is bound in the database, malloc'ed. */
+/* Returns the context under which the secret of a credential is sealed in the database, malloc'ed. */
 char *credd_row_context(const struct credd_row *r);
 
 /* Read a column of type bytea; malloc'ed. */
@@ -87,7 +87,7 @@ struct credd_work {
 	struct credd_work *next;
 	struct credd *credd;
 	struct child *
-		child; /* process of rota-credential; NULL: the process has ended, and its result is on the way to the database */
+		child; /* process of rota-credential; NULL: the process has ended, and its result is being sent to the database */
 	enum { WORK_UPLOAD, WORK_RENEWAL, WORK_TEST } what;
 	int64_t id; /* number of the upload, the credential or the test */
 	int64_t uid;
@@ -97,29 +97,30 @@ struct credd_work {
 	size_t size;
 };
 
-/* May one more process of rota-credential start? */
+/* Returns the number of processes of rota-credential that may still start. */
 int credd_work_free_slots(const struct credd *c);
 
-/* Is an upload of this number under way? Renewals need no such question: the database does not answer them twice. */
+/* Returns true if the upload with this number is under way. Renewals need no such check: the database returns each of them only
+ * once. */
 bool credd_work_has_upload(const struct credd *c, int64_t id);
 
-/* How many tests are under way? */
+/* Returns the number of tests under way. */
 int credd_work_count_tests(const struct credd *c);
 
-/* Make a piece of work of a database row. Takes over `secret`. */
+/* Make an upload, a renewal or a test (`what`) from a database row. It takes over `secret`, and frees it at the end. */
 struct credd_work *credd_work_new(struct credd *c, int what, int64_t id, const struct credd_row *r, unsigned char *secret,
 				  size_t size);
 void credd_work_end(struct credd_work *w);
 
-/* End a piece of work when the database has answered. Then its slot is free, so all tasks that wait for a slot are due; after
- * a failure, at the next heartbeat. */
+/* End an upload, renewal or test when the database has answered the call with its result. Its slot is then free, so the tasks
+ * that wait for a slot are due now, or, after a failure, at the next heartbeat. */
 void credd_work_answered(struct credd_work *w, const PGresult *result);
 
-/* Start rota-credential for a piece of work. `action` is inspect, renew or test. */
+/* Start rota-credential for an upload, a renewal or a test. `action` is "inspect", "renew" or "test". */
 void credd_work_start(struct credd_work *w, const char *action, struct credd_said said, child_done *done);
 
-/* Seal the secret that the work has produced, with the version of the work. *nonce has KEYRING_NONCE bytes; *sealed is
- * malloc'ed. */
+/* Seal `secret`, the result of an upload or a renewal, for the database, as version w->version. `nonce` has KEYRING_NONCE bytes;
+ * *sealed is malloc'ed. */
 bool credd_work_seal(const struct credd_work *w, const void *secret, size_t size, unsigned char nonce[KEYRING_NONCE],
 		     unsigned char **sealed, size_t *sealed_size, struct err *e);
 
@@ -127,7 +128,8 @@ bool credd_work_seal(const struct credd_work *w, const void *secret, size_t size
  * beat reports again to the database for which nodes there are keys. */
 bool credd_nodes_key(struct credd *c, const char *node, unsigned char key[BOX_KEY], struct err *e);
 
-/* credd_grant.c: has the owner of a row's credential granted it to this user? e->code is CREDD_FORGED if the signature is wrong. */
+/* credd_grant.c: returns true if the owner of the row's credential has granted it to this user. e->code is CREDD_FORGED if the
+ * signature is wrong. */
 #define CREDD_FORGED "forge"
 bool credd_grant_check(const struct credd *c, const PGresult *result, int row, const struct credd_row *r, int64_t uid,
 		       struct err *e);

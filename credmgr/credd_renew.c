@@ -1,10 +1,11 @@
-/* credd_renew.c - renews credentials that steps outlive: rota-credential gets the secret, and answers the next one.
+/* credd_renew.c - renews credentials that would expire before the steps that use them end: rota-credential gets the secret, and
+ * returns the next one.
  *
  * Called by: credd.c.
  * Invariants:
- * - The database decides which are due, and answers none to two rota-credd at a time (api.credential_renew_take).
- * - A renewed secret that is not committed is lost, and the old one is renewed again: the end of a ticket or token of before does not
- *   depend on that. */
+ * - The database decides which credentials are due, and gives each to one rota-credd at a time (api.credential_renew_take).
+ * - If a renewed secret is not committed, it is lost, and the old one is renewed again. A renewal does not make the old ticket or
+ *   token expire earlier. */
 #include <stdio.h>
 #include <stdlib.h>
 

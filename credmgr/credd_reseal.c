@@ -2,8 +2,10 @@
  *
  * Called by: credd.c.
  * Invariants:
- * - The database says which key is wanted. One further than the newest is made here, one at a time, so no row can ask for many.
- * - A credential is sealed anew only as the version that was read, so a change in between is not lost. */
+ * - The database names the number of the key to seal with. If it is above the newest key, rota-credd makes only the next key, so
+ *   no row can make it create many keys.
+ * - The database accepts a secret that was sealed again only if its version is still the one that was read, so a change in
+ *   between is not lost. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +15,7 @@
 #include "lib/crash.h"
 #include "lib/log.h"
 
-enum { RESEALS = 200 /* in one call */ };
+enum { RESEALS = 200 /* most credentials in one call */ };
 
 static void judge_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {

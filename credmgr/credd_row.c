@@ -11,7 +11,7 @@
 #include "lib/log.h"
 #include "lib/seal.h"
 
-/* Returns a column that a result may not have. */
+/* Returns the text of a column, "" if the result does not have the column. */
 static const char *row_text(const PGresult *result, int row, const char *column)
 {
 	return PQfnumber(result, column) >= 0 ? db_text(result, row, column) : "";

@@ -1,6 +1,6 @@
 /* credd_task.c - sends questions to the database, one of a kind at a time.
  *
- * Called by: all other files of rota-credd, when something may be due or an answer is there. */
+ * Called by: all other files of rota-credd, when a question may be due, and when one was answered. */
 #include <string.h>
 
 #include "credmgr/credd_parts.h"

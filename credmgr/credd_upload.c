@@ -1,9 +1,9 @@
-/* credd_upload.c - stores what users have uploaded: opened, inspected by rota-credential, sealed under the newest key.
+/* credd_upload.c - stores uploaded credentials: opens each, has rota-credential inspect it, and seals it under the newest key.
  *
  * Called by: credd.c.
  * Invariants:
- * - An upload stays in the database until it is stored or refused, so one whose rota-credd died is taken again.
- * - A secret that cannot be opened or understood is refused with a reason, and is nowhere afterwards. */
+ * - An upload stays in the database until it is stored or refused, so another rota-credd takes it if the first one dies.
+ * - A secret that cannot be opened or parsed is refused with a reason, and no copy of it is kept. */
 #include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void upload_answered(struct db *db, PGresult *result, const struct err *e
 	credd_poll(c);
 }
 
-/* Tell the database what became of an upload: stored with these facts, or refused with a reason. */
+/* Report the outcome of an upload to the database: the sealed secret with its facts, or the reason why it is refused. */
 static void upload_done(struct credd_work *w, const char *facts, const char *reason, const void *secret, size_t size)
 {
 	struct err e = {0};
@@ -57,7 +57,8 @@ static void upload_done(struct credd_work *w, const char *facts, const char *rea
 static void upload_inspected(const struct child_answer *answer, void *arg)
 {
 	struct credd_work *w = arg;
-	/* the answer has a secret: one that a program of the site made, or another form of what the user sent */
+	/* rota-credential returned a secret that replaces the uploaded one: made by a program of the site, or in the form in
+	 * which it is stored */
 	bool made = answer->size > 0;
 	w->child = NULL;
 	crash_point(CRASH_credential_inspected);
@@ -67,7 +68,7 @@ static void upload_inspected(const struct child_answer *answer, void *arg)
 		upload_done(w, NULL, answer->reason, NULL, 0);
 }
 
-/* Draw the origin of a credential that has none yet. */
+/* Make the origin of a new credential, a random number. */
 static void upload_draw_origin(char hex[UPLOAD_ORIGIN])
 {
 	unsigned char bytes[(UPLOAD_ORIGIN - 1) / 2];

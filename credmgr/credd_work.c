@@ -1,9 +1,9 @@
-/* credd_work.c - uploads and renewals under way: their secrets, and the programs that work on them.
+/* credd_work.c - uploads, renewals and tests under way: their secrets, and their processes of rota-credential.
  *
  * Called by: credd_upload.c, credd_renew.c, credd_test.c.
  * Invariants:
- * - A secret is in one place of this process, and wiped when its work ends.
- * - Of one upload or credential, one work is under way at a time. */
+ * - This process has one copy of the secret of an upload, renewal or test, and wipes it at the end.
+ * - Each upload, and each renewal of a credential, is under way at most once. */
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,7 +79,7 @@ void credd_work_answered(struct credd_work *w, const PGresult *result)
 		c->due[CREDD_UPLOAD] = c->due[CREDD_RENEW] = c->due[CREDD_TEST] = true;
 }
 
-/* Add the argument --NAME=VALUE, if there is a value. */
+/* Add the argument --NAME=VALUE, if `value` is not empty. */
 static void work_add(char **arguments, int *count, const char *name, const char *value)
 {
 	if (value && *value)

@@ -2,8 +2,9 @@
  *
  * Called by: credd.c and the files that open and seal.
  * Invariants:
- * - A key never seals two things under one nonce: nonces are random, and a constraint of rota.credential refuses one that was used.
- * - A key that has sealed something is on disk before, and is never removed here. */
+ * - A key never seals two secrets with one nonce: nonces are random, and a constraint of rota.credential refuses a nonce that was
+ *   used before.
+ * - A key is on disk before it seals its first secret, and rota-credd never removes it. */
 #include "credmgr/keyring.h"
 
 #include <dirent.h>
@@ -83,7 +84,7 @@ static bool ring_read_key(struct keyring *ring, int number, struct err *e)
 	return good;
 }
 
-/* The number in the name of a key's file, "12.key"; 0 for another name. */
+/* Returns the number in the name of a key's file, such as "12.key"; 0 for any other name. */
 static int ring_number(const char *name)
 {
 	size_t digits = strspn(name, "0123456789");
@@ -143,7 +144,7 @@ const struct box_key *keyring_box(const struct keyring *ring)
 	return ring->box;
 }
 
-/* Have the names of the files of keys on disk. */
+/* Write the folder of keys to disk (fsync), so that a new file is not lost. */
 static bool ring_sync(const struct keyring *ring, struct err *e)
 {
 	int folder = open(ring->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

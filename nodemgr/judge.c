@@ -1,13 +1,13 @@
-/* judge.c - calls api.node_judge every nodemgr.period seconds, which changes the states of nodes by their leases, and
- * logs the changes.
+/* judge.c - calls api.node_judge every nodemgr.period seconds, which marks nodes as down whose leases have run out, and logs the
+ * changes of state.
  *
  * Called by: nodemgr.c.
  * Invariants:
  * - The database decides. So any number of node managers may run, independently of each other.
- * - One poll is under way at a time.
- * - Leases are times of the database's clock. A lease counts as missed only for the time for which the database's clock has run
- *   as steadily as this machine's: since this connection was made, and since that clock was last set forward. While the database
- *   was away, no lease could be renewed; within one lease, every living node renews its own. */
+ * - At most one call of api.node_judge (a poll) is under way.
+ * - Leases are times of the database's clock. Only a time counts in which the database's clock has run as steadily as this
+ *   machine's: since this connection was made, and since that clock was last set forward. So leases that nodes could not renew
+ *   while the database was away do not count as missed at once. */
 #include "nodemgr/judge.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
-/* power.c - calls api.power_judge, api.reboot_judge and api.evacuation_judge every nodemgr.period seconds, which have idle nodes powered off
- * and rebooted, check nodes whose power changes or that boot, and continue evacuations of nodes. Logs the changes.
+/* power.c - calls api.power_judge, api.reboot_judge and api.evacuation_judge every nodemgr.period seconds, which have idle nodes
+ * powered off and rebooted, check nodes whose power changes or that boot, and continue evacuations of nodes. Logs the changes.
  *
  * Called by: nodemgr.c.
  * Invariants:
  * - The database decides. So any number of node managers may run, independently of each other.
- * - A poll begins when all calls of the last one are answered. */
+ * - The next calls are made when all calls of the last poll are answered. */
 #include "nodemgr/power.h"
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 struct power {
 	struct db *db;
 	struct event *timer;
-	int calls; /* calls that are not answered */
+	int calls; /* number of calls that are not answered yet */
 };
 
 static void power_answered(struct db *db, PGresult *result, const struct err *e, void *arg)

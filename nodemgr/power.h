@@ -1,4 +1,4 @@
-/* power.h - the power of nodes, and their reboots. */
+/* power.h - periodic calls that have idle nodes powered off and rebooted, and continue evacuations. */
 #ifndef ROTA_NODEMGR_POWER_H
 #define ROTA_NODEMGR_POWER_H
 

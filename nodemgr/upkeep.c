@@ -3,7 +3,7 @@
  *
  * Called by: nodemgr.c.
  * Invariants:
- * - Both calls do the same work from whichever node manager, so any number of node managers may run.
+ * - Both calls do the same work whichever nodemgrd makes them, so any number of node managers may run.
  * - One call of api.usage_roll is under way at a time. */
 #include "nodemgr/upkeep.h"
 

@@ -2,8 +2,8 @@
  *
  * Called by: kind.c.
  * Invariants:
- * - A program stands in that folder itself, so no user and no row of the database has anything else run.
- * - It gets nothing that a user wrote but his login name. */
+ * - Only files directly in that folder are run, so neither a user nor a row of the database can have another program run.
+ * - Of texts that a user chose, a program gets only the user's login name. */
 #include "credmgr/kind/kind_command.h"
 
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 
 #include "credmgr/kind/kind_program.h"
 
-/* Returns the malloc'ed path of the program: its name, or that with the folder before it. Returns NULL if it is not one of the folder. */
+/* Returns the malloc'ed path of the program, which is given by its name in the folder or by its whole path. Returns NULL if it is
+ * not in the folder. */
 static char *command_path(const struct kind_options *options, struct err *e)
 {
 	const char *folder = options->command_folder ? options->command_folder : "", *name = options->command;
@@ -52,7 +53,7 @@ bool kind_command_inspect(const struct kind_secret *secret, const struct kind_op
 	return command_valid(options, e);
 }
 
-/* Read what the program wrote to descriptor 3; if that is nothing, nothing is known. */
+/* Read the facts that the program wrote to its descriptor 3. If it wrote none, no facts are known. */
 static bool command_facts(int file, struct kind_facts *facts, struct err *e)
 {
 	struct kind_secret text = {0};

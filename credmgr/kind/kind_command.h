@@ -1,4 +1,4 @@
-/* kind_command.h - credentials that a program of the site makes. Its owner sends no secret. */
+/* kind_command.h - credentials that a program of the site makes, so their owners upload no secret. */
 #ifndef ROTA_CREDMGR_KIND_COMMAND_H
 #define ROTA_CREDMGR_KIND_COMMAND_H
 

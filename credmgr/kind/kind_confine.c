@@ -2,9 +2,9 @@
  *
  * Called by: bin/rota-credential.c.
  * Invariants:
- * - rota-credential has the account of rota-credd, whose files have the keys. So what it may open is a list, and the folders of keys are
- *   not on it.
- * - A kernel without Landlock leaves the limits and the filter. */
+ * - rota-credential has the account of rota-credd, which owns the files of keys. So rota-credential may open only the paths of a
+ *   list, and the folders of keys are not on it.
+ * - On a kernel without Landlock, only the resource limits and the filter of system calls hold. */
 #include "credmgr/kind/kind_confine.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ void kind_confine_files(int first)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-/* Allow a file or folder to be read and executed, and what `more` says. One that does not exist passes. */
+/* Allow reading and executing a file or folder, and the rights in `more`. A path that does not exist is ignored. */
 static void confine_allow(int rules, const char *path, uint64_t more)
 {
 	struct landlock_path_beneath_attr allowed = {.parent_fd = open(path, O_PATH | O_CLOEXEC)};
@@ -88,7 +88,7 @@ static void confine_allow(int rules, const char *path, uint64_t more)
 	close(allowed.parent_fd);
 }
 
-/* Allow the paths of a variable, which `separator` separates. */
+/* Allow the paths in an environment variable, which are separated by `separator`. */
 static void confine_allow_variable(int rules, const char *name, char separator)
 {
 	const char *at = getenv(name);
@@ -103,7 +103,7 @@ static void confine_allow_variable(int rules, const char *name, char separator)
 	}
 }
 
-/* Only files of the list can be opened, and but /dev/null only for reading. Files in memory stay open to their makers. */
+/* From now on, only paths of the list can be opened, and only for reading, except /dev/null. Memory files are not affected. */
 static bool confine_landlock(struct err *e)
 {
 	/* Version 1 of Landlock is in Linux 5.13. */
@@ -112,7 +112,7 @@ static bool confine_landlock(struct err *e)
 	bool good;
 
 #ifdef __SANITIZE_ADDRESS__
-	confine_allow(rules, "/", LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG); /* its reports */
+	confine_allow(rules, "/", LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG); /* reports of the sanitizer */
 #endif
 	if (rules < 0 && (errno == ENOSYS || errno == EOPNOTSUPP))
 		return true;
@@ -138,7 +138,7 @@ static bool confine_landlock(struct err *e)
 /* Refuse a system call. */
 #define CONFINE_WITHOUT(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 1), CONFINE_REFUSE
 
-/* Sockets of the network, or none; and no way into another process of this account. */
+/* Refuse sockets, except those of the network if `reaches_servers`, and all system calls that reach into other processes. */
 static bool confine_filter(bool reaches_servers, struct err *e)
 {
 	struct sock_filter code[] = {
@@ -180,7 +180,7 @@ static bool confine_filter(bool reaches_servers, struct err *e)
 static bool confine_filter(bool reaches_servers, struct err *e)
 {
 	(void)reaches_servers;
-	(void)e; /* no filter for this machine */
+	(void)e; /* Rota has no filter for this type of machine */
 	return true;
 }
 

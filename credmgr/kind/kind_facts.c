@@ -70,7 +70,7 @@ char *kind_facts_write(const struct kind_facts *facts)
 	return text;
 }
 
-/* Read a time; absent and null are 0. */
+/* Read a time in epoch seconds; 0 if the member is absent or null. */
 static bool facts_read_time(const json_t *value, int64_t *at)
 {
 	*at = 0;

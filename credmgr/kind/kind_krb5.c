@@ -3,7 +3,8 @@
  * Called by: kind.c.
  * Invariants:
  * - A cache is read from a file in memory and written into memory, so no ticket is on disk.
- * - A ticket of a realm that krb5.conf does not name is neither renewed nor tested: its owner would choose by DNS to whom this host talks. */
+ * - A ticket of a realm that krb5.conf does not name is neither renewed nor tested: else its owner could choose by DNS the
+ *   servers to which this host connects. */
 #include "credmgr/kind/kind_krb5.h"
 
 #include <krb5/krb5.h>
@@ -15,7 +16,7 @@
 
 enum {
 	KRB5_SKEW = 300, /* seconds by which clocks may differ, where krb5.conf does not say */
-	KRB5_CALL = 10	 /* seconds that a call of a KDC takes at most, except when something is wrong */
+	KRB5_CALL = 10	 /* most seconds that a call of a KDC that works takes */
 };
 
 /* A ticket cache that was read. */
@@ -25,7 +26,7 @@ struct krb5_held {
 	krb5_ccache cache;
 	krb5_principal client;
 	krb5_creds ticket; /* the TGT of the client's realm */
-	char *name;	   /* of the client */
+	char *name;	   /* name of the client's principal */
 };
 
 static bool krb5_fail(krb5_context context, krb5_error_code code, const char *what, struct err *e)
@@ -50,7 +51,7 @@ static void krb5_held_free(struct krb5_held *held)
 	close(held->file);
 }
 
-/* Times of tickets have 32 bits without a sign. */
+/* Converts a time of a ticket, an unsigned number of 32 bits, to epoch seconds. */
 static int64_t krb5_time(krb5_timestamp at)
 {
 	return (uint32_t)at;
@@ -108,7 +109,7 @@ static bool held_open(struct krb5_held *held, const struct kind_secret *secret, 
 	return held_find_ticket(held, e);
 }
 
-/* Does krb5.conf name this realm? */
+/* Returns true if krb5.conf names this realm. */
 static bool krb5_realm_known(krb5_context context, const krb5_data *realm)
 {
 	static const char *const section[] = {"realms", NULL};
@@ -142,7 +143,8 @@ static int krb5_clock_skew(krb5_context context)
 	return skew;
 }
 
-/* Returns by how many seconds the clock of the KDC is ahead of the database's, as far as a ticket that begins later than now shows. */
+/* Returns by how many seconds the clock of the KDC is ahead of the database's: a ticket that begins after `now` shows this. Else
+ * returns 0. */
 static int64_t ticket_ahead(const krb5_creds *ticket, int64_t now)
 {
 	int64_t begin = krb5_time(ticket->times.starttime ? ticket->times.starttime : ticket->times.authtime);
@@ -269,7 +271,8 @@ bool kind_krb5_renew(const struct kind_secret *secret, const struct kind_options
 	return good;
 }
 
-/* Ask for a ticket to the client itself. Most KDCs refuse that, which they do only after they have accepted the ticket of the request. */
+/* Test the ticket: ask the KDC for a ticket to the client itself. Most KDCs refuse this, but only after they have accepted the
+ * ticket in the request. */
 static bool held_try(const struct krb5_held *held, struct err *e)
 {
 	krb5_creds wanted = {.client = held->client, .server = held->client}, *got = NULL;

@@ -1,8 +1,9 @@
 /* kind_program.c - programs that rota-credential runs (kind_program.h).
  *
  * Invariants:
- * - A program has its standard files and descriptor 3, if it gets one, and no other.
- * - Its output is a file in memory with a bound, so it cannot block, and cannot fill the memory of the host. */
+ * - A program inherits only its standard files and, if it gets one, descriptor 3.
+ * - The output of a program goes to a memory file of limited size, so the program cannot block, and cannot fill the memory of the
+ *   host. */
 #include "credmgr/kind/kind_program.h"
 
 #include <errno.h>

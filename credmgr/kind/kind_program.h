@@ -16,7 +16,7 @@ struct kind_program {
 };
 
 struct kind_result {
-	int status; /* of waitpid() */
+	int status; /* status of the program, as waitpid() returns it */
 	struct kind_secret output;
 	char error[1000]; /* end of the program's standard error, in lines */
 };
@@ -25,7 +25,7 @@ struct kind_result {
 bool kind_program_run(const struct kind_program *program, struct kind_result *result, struct err *e);
 void kind_program_free(struct kind_result *result);
 
-/* Did the program exit with status 0? If not, sets `e`; `what` names the program in the message. */
+/* Returns true if the program exited with status 0. If not, sets `e`; `what` names the program in the message. */
 bool kind_program_good(const struct kind_result *result, const char *what, struct err *e);
 
 #endif

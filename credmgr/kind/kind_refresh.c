@@ -4,7 +4,7 @@
  * Invariants:
  * - URL and secrets are on curl's standard input, since other users can read the arguments of a process.
  * - curl follows no redirect, uses no proxy, and asks only URLs that kind_url_allowed() allows.
- * - What a service says is shown to people, so it is repeated only where it has none of the secrets. */
+ * - The text of a service's refusal is shown to people, so it is repeated only if it has none of the secrets. */
 #include "credmgr/kind/kind_refresh.h"
 
 #include <ctype.h>
@@ -22,7 +22,7 @@ static const char *const REFRESH_SECRETS[] = {"access_token", "refresh_token", "
 
 enum { REFRESH_SECRET_COUNT = sizeof REFRESH_SECRETS / sizeof *REFRESH_SECRETS, REFRESH_SECONDS = 3600 };
 
-/* Write a member of the form, as application/x-www-form-urlencoded has it. */
+/* Write a member of `object` as a field of the form (application/x-www-form-urlencoded). */
 static void refresh_write_member(FILE *out, const json_t *object, const char *name)
 {
 	const char *text = json_string_value(json_object_get(object, name));
@@ -50,7 +50,8 @@ static struct kind_secret refresh_form(const json_t *object)
 	return form;
 }
 
-/* Returns the input of curl for a request. rota-credd ends this process sooner than max-time does. */
+/* Returns the configuration of curl for a request, with all options and the body. max-time is only a safeguard: rota-credd kills
+ * this process earlier. */
 static struct kind_secret refresh_input(const json_t *object, const struct kind_options *options)
 {
 	struct kind_secret input = {0}, form = refresh_form(object);
@@ -72,7 +73,7 @@ static struct kind_secret refresh_input(const json_t *object, const struct kind_
 	return input;
 }
 
-/* Does the text contain a secret of the stored object? */
+/* Returns true if the text contains a secret of the stored object. */
 static bool refresh_repeats_secret(const json_t *object, const char *text)
 {
 	for (int i = 0; i < REFRESH_SECRET_COUNT; i++) {
@@ -108,7 +109,7 @@ static void refresh_move(json_t *object, const json_t *answer, const char *name)
 		json_object_set(object, name, json_object_get(answer, name));
 }
 
-/* Put the tokens of a valid answer of the service, and when they expire, into the stored object. */
+/* Copy the tokens of a valid answer of the token service, and their expiry, into the stored object. */
 static bool refresh_take(json_t *object, const json_t *answer, int64_t now, struct err *e)
 {
 	const char *type = json_string_value(json_object_get(answer, "token_type"));
@@ -163,7 +164,7 @@ static bool refresh_read(struct kind_result *result, json_t *object, int64_t now
 	return kind_refresh_answer(object, atoi(last + 1), result->output.bytes, (size_t)(last - result->output.bytes), now, e);
 }
 
-/* Returns the environment of curl: of this process's, only with which certificates it verifies. */
+/* Returns the environment of curl: only those variables of this process that name the certificate authorities. */
 static char **refresh_environment(void)
 {
 	static const char *const names[] = {"CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR"};

@@ -9,7 +9,8 @@
 bool kind_refresh_renew(const struct kind_secret *secret, const struct kind_options *options, struct kind_secret *renewed,
 			struct kind_facts *facts, struct err *e);
 
-/* Put the answer of a token service, HTTP status `status` and body, into the object of a token. The error has nothing of its secrets. */
+/* Copy the tokens in the answer of a token service, with HTTP status `status` and body `body`, into the object of a token. The
+ * error message has none of its secrets. */
 bool kind_refresh_answer(json_t *object, int status, const char *body, size_t size, int64_t now, struct err *e);
 
 #endif

@@ -1,7 +1,7 @@
 /* kind_secret.c - secrets in memory (kind_secret.h).
  *
  * Invariants:
- * - No secret is in a file that has a name, so nothing is left behind when the process is killed. */
+ * - Secrets are only in memory files, so no secret is left on disk when the process is killed. */
 #include "credmgr/kind/kind_secret.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ int kind_secret_file(const char *bytes, size_t size)
 	int fd = memfd_create("rota-credential", MFD_CLOEXEC);
 	struct err e;
 
-	/* ssh-keygen reads no key that others could open. */
+	/* ssh-keygen refuses a key file that other users could open. */
 	if (fd < 0 || fchmod(fd, 0600) != 0)
 		die("could not make a file in memory: %s", strerror(errno));
 	if (!kind_secret_write(fd, bytes, size, &e) || lseek(fd, 0, SEEK_SET) != 0)

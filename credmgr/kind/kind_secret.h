@@ -17,7 +17,7 @@ struct kind_secret {
 /* Copy bytes into a new secret. */
 struct kind_secret kind_secret_of(const void *bytes, size_t size);
 
-/* Overwrite the bytes and free them. An empty secret (all zero) passes. */
+/* Overwrite the bytes and free them. Does nothing to an empty secret (all zero). */
 void kind_secret_free(struct kind_secret *s);
 
 /* Read a descriptor to its end. Fails if there are more than KIND_MOST bytes. */

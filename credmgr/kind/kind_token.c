@@ -2,8 +2,9 @@
  *
  * Called by: kind.c, kind_refresh.c.
  * Invariants:
- * - No signature is verified: a token is good or not where it is shown. What a JWT says is good for its owner's own jobs only.
- * - A token that is no JWT is not wrong, it only says nothing. */
+ * - No signature is verified: the server that gets the token verifies it. So facts that are read from a JWT may be wrong, which
+ *   affects only its owner's jobs.
+ * - A token that is no JWT is valid too; it only has no facts. */
 #include "credmgr/kind/kind_token.h"
 
 #include <math.h>
@@ -84,7 +85,7 @@ static json_t *token_claims(const char *token, size_t size)
 	return claims;
 }
 
-/* Read subject and end from a token, if the token is a JWT that has them. */
+/* Read subject and expiry from a token, if the token is a JWT that has them. */
 static bool token_text_facts(const char *token, size_t size, int64_t now, struct kind_facts *facts, struct err *e)
 {
 	json_t *claims = token_claims(token, size);

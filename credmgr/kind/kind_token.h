@@ -13,16 +13,18 @@ bool kind_token_inspect(const struct kind_secret *secret, const struct kind_opti
 /* Returns the form in which a token that can be renewed is stored; empty if the token cannot be renewed. */
 struct kind_secret kind_token_normal(const struct kind_secret *secret, const struct kind_options *options);
 
-/* Returns what is stored of such an object: the token on a line of its own, which jobs get, and the object. */
+/* Returns the form in which the object of a renewable token is stored: the token on a line of its own, which jobs get, and the
+ * object. */
 struct kind_secret kind_token_store(const json_t *object);
 
-/* Read the JSON object of a token that can be renewed, as its owner gives it or as kind_token_store() made it. Returns NULL with an error if it is none. */
+/* Read the JSON object of a token that can be renewed, as its owner gives it or as kind_token_store() made it. Returns NULL with
+ * an error if the secret has no such object. */
 json_t *kind_token_read(const struct kind_secret *secret, struct err *e);
 
-/* Is it a bearer token: printable characters without space? */
+/* Returns true if `token` has only printable characters and no space, as a bearer token must. */
 bool kind_token_valid(const char *token, size_t size);
 
-/* Returns the time in seconds that a member such as expires_in says, as a number or as digits; 0: it says none. */
+/* Returns the seconds in a member such as expires_in, which is a JSON number or a text of digits; 0 for anything else. */
 int64_t kind_token_seconds(const json_t *value);
 
 /* Fill the facts of an object that kind_token_read() accepts. Fails if its token has expired. */

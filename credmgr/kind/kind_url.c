@@ -2,7 +2,8 @@
  *
  * Called by: kind_refresh.c, kind_token.c.
  * Invariants:
- * - A URL that curl could read in another way than this file does is refused: accounts, backslashes, dot segments, escaped dots. */
+ * - A URL that curl could parse in another way than this file is refused: one with an account, a backslash, a dot segment or an
+ *   escaped dot. */
 #include "credmgr/kind/kind_url.h"
 
 #include <stddef.h>
@@ -10,7 +11,7 @@
 
 enum { URL_LONGEST = 2000 };
 
-/* Has the path no segment that is "." or ".."? */
+/* Returns true if no segment of the path is "." or "..". */
 static bool url_path_straight(const char *path)
 {
 	for (const char *at = strchr(path, '/'); at; at = strchr(at + 1, '/')) {
@@ -22,7 +23,7 @@ static bool url_path_straight(const char *path)
 	return true;
 }
 
-/* Do all programs read the same host and path from this URL? */
+/* Returns true if every program finds the same host and path in this URL. */
 static bool url_plain(const char *url, const char *authority)
 {
 	static const char hard[] = "\"\\<>^`{|}#%";

@@ -1,4 +1,4 @@
-/* kind_url.h - to which URLs this host may send the secret of a user. */
+/* kind_url.h - checks whether this host may send the secret of a user to a URL. */
 #ifndef ROTA_CREDMGR_KIND_URL_H
 #define ROTA_CREDMGR_KIND_URL_H
 
@@ -6,8 +6,8 @@
 
 #include "lib/err.h"
 
-/* Is the URL https, and does it begin with one of the prefixes, which commas separate? A prefix ends where a part of the URL does, so
- * https://a.org is no prefix of https://a.org.evil.com. plain: it may also be http, to this host. */
+/* Returns true if the URL is https and begins with one of the comma-separated prefixes. A prefix must end at the end of a part of
+ * the URL, so https://a.org is no prefix of https://a.org.evil.com. plain: the URL may also be http, to this host. */
 bool kind_url_allowed(const char *url, const char *prefixes, bool plain, struct err *e);
 
 #endif

@@ -2,7 +2,8 @@
  *
  * Called by: kind.c.
  * Invariants:
- * - No signature is verified: whoever accepts the certificate does that. So what a chain says is good for its owner's own jobs only. */
+ * - No signature is verified: the server that accepts the certificate does that. So facts that are read from a chain may be
+ *   wrong, which affects only its owner's jobs. */
 #include "credmgr/kind/kind_x509.h"
 
 #include <openssl/bio.h>
@@ -26,7 +27,7 @@ static void chain_free(struct x509_chain *chain)
 		X509_free(chain->certificates[i]);
 }
 
-/* There is no passphrase. */
+/* Callback of OpenSSL for a passphrase: returns that there is none, so an encrypted key is refused. */
 static int x509_no_passphrase(char *buffer, int size, int writing, void *asked)
 {
 	(void)buffer, (void)size, (void)writing;
@@ -64,7 +65,7 @@ static bool chain_read(struct x509_chain *chain, const struct kind_secret *secre
 	return chain->count > 0 || err_set(e, "there is no certificate in PEM form");
 }
 
-/* Is there a private key, without a passphrase, of the first certificate? */
+/* Returns true if the secret has the private key of the first certificate, without a passphrase. */
 static bool chain_key_fits(const struct x509_chain *chain, const struct kind_secret *secret, struct err *e)
 {
 	BIO *bio = x509_bio(secret);
@@ -91,7 +92,7 @@ static const ASN1_STRING *x509_last_name(const X509_NAME *name)
 	return last && OBJ_obj2nid(X509_NAME_ENTRY_get_object(last)) == NID_commonName ? X509_NAME_ENTRY_get_data(last) : NULL;
 }
 
-/* Is the certificate a proxy: of RFC 3820, or an older one, which its name marks? */
+/* Returns true if the certificate is a proxy: of RFC 3820, or an older one, which its last common name shows. */
 static bool x509_is_proxy(X509 *certificate)
 {
 	const ASN1_STRING *last = x509_last_name(X509_get_subject_name(certificate));
@@ -102,7 +103,8 @@ static bool x509_is_proxy(X509 *certificate)
 	       (size == 13 && !memcmp(text, "limited proxy", 13));
 }
 
-/* Whom the chain stands for: the subject of the first certificate that is no proxy; without it, the issuer of the last proxy. */
+/* Returns the name of the user of the chain: the subject of the first certificate that is no proxy or, if all are proxies, the
+ * issuer of the last one. */
 static const X509_NAME *chain_subject(const struct x509_chain *chain)
 {
 	int i = 0;
