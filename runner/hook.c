@@ -1,11 +1,11 @@
 /* hook.c - runs one program of the site in a process group of its own.
  *
- * Called by: runner_child.c for hooks, runner_mail.c for the mail program, runner_power.c for programs that power nodes, trigger_start.c
- *   for triggers, script_process.c for functions of burst_buffer.lua; hook_set.c.
+ * Called by: runner_child.c for hooks, runner_mail.c for the mail program, runner_power.c for programs that power nodes,
+ * trigger_start.c for triggers, script_process.c for functions of burst_buffer.lua; hook_set.c.
  * Invariants:
- * - The supervisor has the process group on its list until no process of the group is left.
+ * - The supervisor (supervisor.c) has the process group on its list until no process of the group is left.
  * - Neither the program nor anything in its process group outlives the program's time limit.
- * - Only the end of the output is kept. */
+ * - Of the program's output, only the last HOOK_TAIL bytes are kept. */
 #include "runner/hook.h"
 
 #include <errno.h>
@@ -113,7 +113,7 @@ static char **hook_argv(const struct hook *h, char **arguments)
 	return argv;
 }
 
-/* A pipe may be too small for the text. */
+/* A memory file, since a pipe may be too small for the text. */
 int hook_open_input(const char *text)
 {
 	int fd = memfd_create("input", MFD_CLOEXEC);

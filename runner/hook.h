@@ -33,7 +33,7 @@ struct hook {
 struct hook *hook_new(int64_t id, const char *label, const char *path, const char *kind);
 void hook_free(struct hook *h);
 
-/* How to start a program. NULL and -1 mean "none". */
+/* The path, arguments, environment and descriptors with which hook_start() starts a program. NULL and -1 mean "none". */
 struct hook_start {
 	char **arguments; /* arguments without the program's name; NULL-terminated */
 	char **environment;
@@ -52,7 +52,7 @@ int hook_open_input(const char *text);
 /* Kill the program's process group. `why` becomes the end of h->message. */
 void hook_kill(struct hook *h, const char *why);
 
-/* Kill the program's process group as hook_kill() does. A hook that was started as gentle gets SIGTERM first. A second call
+/* Kill the program's process group as hook_kill() does. A program that was started as `gentle` gets SIGTERM first. A second call
  * has no effect. */
 void hook_stop(struct hook *h, const char *why);
 

@@ -2,8 +2,8 @@
  *
  * Called by: runner_child.c and runner_mail.c before each start.
  * Invariants:
- * - hook_variable.def names the variables. Only values come from the database, so no row of the database can set a variable that
- *   makes a program load or read a file. */
+ * - The names of the variables are fixed in hook_variable.def, and only values come from the database. So no row can set a
+ *   variable such as LD_PRELOAD, which makes a program load or read a file. */
 #include "runner/hook_environment.h"
 
 #include <stdlib.h>

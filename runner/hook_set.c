@@ -2,10 +2,10 @@
  *
  * Called by: the files runner_*.c; each has a set of its own.
  * Invariants:
- * - A program is in one list at a time. It has a process while it is in `running`, and at no other time.
- * - An end that could not be reported is reported again.
- * - The programs that run and the reserved places of all sets of a bound, with one place for each other set, are never more than
- *   the bound. */
+ * - A program is in one list of its set at a time. It has a process if and only if it is in the list `running`.
+ * - If the report of a program's end fails, the end is reported again.
+ * - All sets of a struct hook_bound together never have more running programs and reserved places than the bound. A set without
+ *   either counts as one place. */
 #include "runner/hook_set.h"
 
 #include <stddef.h>
@@ -138,7 +138,7 @@ struct hook *hook_set_next(struct hook_set *set)
 	return h;
 }
 
-/* Add a program that has ended, or did not start. */
+/* Add a program that has ended, or did not start, to the list `ended`. */
 static void set_add_ended(struct hook_set *set, struct hook *h)
 {
 	if (*h->message)

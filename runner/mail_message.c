@@ -2,7 +2,7 @@
  *
  * Called by: runner_mail.c for each mail.
  * Invariants:
- * - No value can add a header: control characters become "?", and text that is not ASCII is encoded (RFC 2047).
+ * - No value can add a header line: control characters become "?", and text that is not ASCII is encoded (RFC 2047).
  * - A mail that is sent again has the same Message-ID, so that mail readers show it once. */
 #include "runner/mail_message.h"
 
@@ -20,8 +20,8 @@
 
 enum {
 	WORD_BYTES = 39,
-	/* Bytes of an encoded word (RFC 2047) before and after encoding. A line with one has at most 76 characters, with the
-	 * header's name. */
+	/* Bytes of an encoded word (RFC 2047) before and after encoding. A header line with an encoded word has at most 76
+	 * characters, including the header's name. */
 	WORD_CODED = 52
 };
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 struct mail_message {
-	const char *recipients; /* recipients that mail_recipients_valid() has accepted (lib/mail.h) */
+	const char *recipients; /* comma-separated recipients, which mail_recipients_valid() has accepted (lib/mail.h) */
 	const char *subject, *body;
 	const char *key;     /* key of the mail, which stays the same if the mail is sent again */
 	const char *cluster; /* cluster name, which is the instance's name */

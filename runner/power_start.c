@@ -2,9 +2,9 @@
  *
  * Called by: runner_power.c.
  * Invariants:
- * - A program is one that rota.conf names, or stands in hooks.node_folder. The database cannot change either, so no row has anything else
- *   executed.
- * - Names and arguments of the database are checked before they become arguments of a program. */
+ * - Only programs that rota.conf names, and files of hooks.node_folder, are executed. The database can change neither, so no row
+ *   can have another program executed.
+ * - Names and arguments from the database are checked before they become arguments of a program. */
 #include "runner/power_start.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@
 /* the same limits as in the checks of rota.node.name, rota.node_image.image and rota.prep_asked */
 enum { NAME_MOST = 63, ARGUMENTS_MOST = 200 };
 
-/* The programs that rota.conf names. */
+/* A program that rota.conf names: action of api.power_take, path, and name in messages. */
 struct power_program {
 	const char *action, *path, *kind;
 };
@@ -31,7 +31,7 @@ bool power_name_is_valid(const char *name)
 	return *name && strchr(first, *name) && strspn(name, others) == strlen(name) && strlen(name) <= NAME_MOST;
 }
 
-/* Are the arguments of a preparation printable ASCII, and none of them an option? */
+/* Returns true if the arguments of a preparation are printable ASCII and do not begin with a blank or "-". */
 static bool power_arguments_are_valid(const char *text)
 {
 	for (const char *c = text; *c; c++)
@@ -40,7 +40,7 @@ static bool power_arguments_are_valid(const char *text)
 	return *text != ' ' && *text != '-' && strlen(text) <= ARGUMENTS_MOST;
 }
 
-/* Returns the program for an action of api.power_take that rota.conf has a program for. */
+/* Returns the program of rota.conf for an action of api.power_take. */
 static struct power_program power_configured(const struct conf *conf, const char *action)
 {
 	const struct power_program programs[] = {
@@ -55,7 +55,7 @@ static struct power_program power_configured(const struct conf *conf, const char
 	return (struct power_program){action, "", strcmp(action, "check") ? "program of a preparation" : "program of a check"};
 }
 
-/* Returns why the row of api.power_take may not be run, into memory that the caller frees; NULL: it may. */
+/* Returns the reason why the program of a row of api.power_take may not be run, malloc'ed; NULL: it may. */
 static char *power_objection(const struct conf *conf, const PGresult *result, int row, const char *path)
 {
 	const char *node = db_text(result, row, "node"), *image = db_text(result, row, "image");

@@ -9,10 +9,11 @@
 #include "lib/conf.h"
 #include "runner/hook.h"
 
-/* Start the program for a row of api.power_take or api.check_take. Returns it; one that did not start has no process, and a message. */
+/* Start the program for a row of api.power_take or api.check_take. Returns the program as a hook; if it did not start, the hook
+ * has no process, and its message has the reason. */
 struct hook *power_start(struct event_base *base, const struct conf *conf, const PGresult *result, int row);
 
-/* Is the text the name of a node, an image, a preparation or a program, which no program takes for an option? */
+/* Returns true if the text can be the name of a node, an image, a preparation or a program, and cannot be taken for an option. */
 bool power_name_is_valid(const char *name);
 
 #endif

@@ -2,8 +2,10 @@
  *
  * Called by: bin/runnerd.c.
  * Invariants:
- * - Nothing is written to the database when a hook starts. The next leader runs a hook again that has no end in the database.
- * - A notification, a timer and the end of a process all lead to runner_poll(). A lost notification delays a hook by one beat. */
+ * - The start of a hook is not written to the database. If its end is not in the database either, the next leader runs the hook
+ *   again.
+ * - A notification, a timer and the end of a process all lead to runner_poll(). A lost notification delays a hook until the next
+ *   beat of the timer. */
 #include "runner/runner.h"
 
 #include <signal.h>
@@ -42,7 +44,7 @@ static void runner_pause_over(evutil_socket_t fd, short what, void *arg)
 	runner_power_poll(r->checks);
 }
 
-/* At the end of a term: end all programs that ran within it, besides hooks. */
+/* At the end of a term: kill all programs that ran within the term, except hooks. */
 static void runner_term_over(struct runner *r)
 {
 	runner_staging_end(r);

@@ -1,9 +1,9 @@
-/* runner_child.c - the processes of hooks: started, killed early, reaped.
+/* runner_child.c - starts the processes of hooks, kills and reaps them.
  *
  * Called by: runner_poll.c for each row of api.hook_take; runner.c when a process ended.
  * Invariants:
- * - A hook is in one of the runner's lists from the row that named the hook until its end is in the database, or until the hook is
- *   stale. The database names a stale hook again. */
+ * - A hook is in one of the runner's lists from the moment when a row of api.hook_take named it until its end is in the database,
+ *   or until the hook is stale. The database returns a stale hook again. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,13 +26,13 @@ bool runner_child_reap(struct runner *r, pid_t pid)
 	return h != NULL;
 }
 
-/* The data with which a waiting hook is started; runner_child.c attaches it to the hook. */
+/* Data of a waiting hook, with which it is started (hook->about). */
 struct child_wait {
 	char **environment;
-	int64_t asked_us; /* call of api.hook_take that named the hook, as time since boot */
+	int64_t asked_us; /* when the api.hook_take was called that named the hook, in microseconds since boot */
 };
 
-/* The callback of hook_free(). */
+/* Callback of hook_free() for a hook that still waits: frees hook->about. */
 static void child_wait_free(void *about)
 {
 	struct child_wait *wait = about;
@@ -67,7 +67,7 @@ void runner_child_start(struct runner *r)
 	}
 }
 
-/* Called when the attempt of a hook is to end. */
+/* Kill a hook whose attempt is to end, or take it out of the waiting hooks. It counts as ended. */
 static void child_stop(struct runner *r, struct hook *h)
 {
 	static const char unwanted[] = "was not run or was killed: the attempt is to end";

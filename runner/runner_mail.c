@@ -2,7 +2,7 @@
  *
  * Called by: runner.c on each beat and when a process ended.
  * Invariants:
- * - A mail is sent at least once: api.mail_take() returns the mail again later, until its outcome is reported.
+ * - A mail is sent at least once: api.mail_take() returns it again after a time, until its outcome is reported.
  * - Mail and hooks do not wait for each other, since each has its own limit of processes.
  * - Mail needs no term. A mail program continues when the term or the connection is lost, and its outcome is reported later. */
 #include <stdio.h>
@@ -18,8 +18,8 @@
 #include "runner/mail_message.h"
 #include "runner/runner_parts.h"
 
-/* Seconds after which an answer of api.mail_take() is dropped, less than the margin of 30 s there: another runnerd may have taken
- * older mail. */
+/* Seconds after which an answer of api.mail_take() is dropped, less than the margin of 30 s in that function: later, another
+ * runnerd may have taken the same mail. */
 enum { MAIL_STALE = 20 };
 
 struct runner_mail {

@@ -1,9 +1,9 @@
-/* runner_parts.h - what the files of the runner share. No other file includes this header.
+/* runner_parts.h - structs and functions that the files of the runner share. No other file includes this header.
  *
  * runner.c starts and ends the runner and receives events; runner_poll.c exchanges hooks with the database; runner_mail.c
- * exchanges mail with it; runner_child.c starts and reaps hooks; runner_term.c claims leadership. Calls go down this list, never
- * up. runner_trigger.c exchanges deliveries of triggers, runner_power.c programs that change and check nodes. runner_pool.c and runner_staging.c
- * exchange functions of burst_buffer.lua, and runner_staging_call.c runs one. */
+ * exchanges mail with the database; runner_child.c starts and reaps hooks; runner_term.c claims leadership. Calls go down this
+ * list, never up. runner_trigger.c exchanges deliveries of triggers with the database, runner_power.c programs that change and
+ * check nodes, runner_pool.c and runner_staging.c functions of burst_buffer.lua, of which runner_staging_call.c runs one. */
 #ifndef ROTA_RUNNER_PARTS_H
 #define ROTA_RUNNER_PARTS_H
 
@@ -27,15 +27,15 @@ struct runner {
 	struct event *beat, *pause, *children, *poll_timer;
 	int64_t term; /* term of leadership; 0 if this runner does not lead */
 	char term_text[24];
-	void (*term_ended)(struct runner *r); /* ends the programs that run within the term besides hooks */
+	void (*term_ended)(struct runner *r); /* kills the programs that need a term, except hooks */
 	bool ready;			      /* the pause after the claim of a term is over, so hooks may start */
 	bool claiming;			      /* a claim of leadership is under way */
 	bool may_be_due;		      /* the database may have hooks that are due */
 	bool more_is_due;		      /* the latest answer had as many hooks as the poll asked for */
 	bool check_running;		      /* running hooks may have become unwanted: ask the database */
 	int answers_pending;		      /* database answers that the poll under way still waits for */
-	int asked;			      /* hooks that the poll under way asked for at most */
-	/* start of the last poll as time since boot, and how long the database took to answer */
+	int asked;			      /* most hooks that the poll under way asked for */
+	/* in microseconds: start of the last poll (since boot), and time that the database took to answer */
 	int64_t polled_at_us, poll_us;
 	struct hook_bound bound; /* limit of all running programs together */
 	struct hook_set hooks;	 /* prologs and epilogs of the controller */
@@ -55,26 +55,27 @@ void runner_term_claim(struct runner *r);
 /* Start the pause between claiming a term and running the first hook of that term. */
 void runner_term_pause(struct runner *r);
 
-/* End the term of this runner, if there is one. Kill its hooks without reporting them. */
+/* End the term of this runner, if it leads. Kill its hooks without reporting them. */
 void runner_term_end(struct runner *r, const char *why);
 
 /* Log a failed database call, and end the term if another runner leads. */
 void runner_term_failed(struct runner *r, const char *what, const struct err *e);
 
-/* runner_child.c: let the hook that one row of api.hook_take names wait for its start, or kill or drop it. */
+/* runner_child.c: add the hook that a row of api.hook_take names to the waiting hooks; or, if the row says that the hook is not
+ * wanted any more, kill or drop it. */
 void runner_child_apply(struct runner *r, const PGresult *result, int row);
 
-/* Start hooks that wait, as long as there are free slots. */
+/* Start waiting hooks, as many as hook_set_room() allows. */
 void runner_child_start(struct runner *r);
 
-/* Reap the process if it is that of a hook, or of a program of an old term. Returns false if it is not. */
+/* Reap the process `pid` if it is that of a hook, or of a program of an old term. Returns false if it is not. */
 bool runner_child_reap(struct runner *r, pid_t pid);
 
 /* runner_poll.c: report ended hooks to the database and take new hooks, now or as soon as a poll may begin. May be called at any
  * time. */
 void runner_poll(struct runner *r);
 
-/* The callback of poll_timer. */
+/* Callback of poll_timer: the pause after the last poll is over. */
 void runner_poll_timer(evutil_socket_t fd, short what, void *arg);
 
 /* runner_mail.c: mail about jobs, which needs no term. */
@@ -84,7 +85,7 @@ void runner_mail_free(struct runner_mail *m);
 /* Take mail that is due from the database, and report sent mail. */
 void runner_mail_beat(struct runner *r);
 
-/* Does a mail program run, or is the end of one not reported to the database yet? */
+/* Returns true if a mail program runs, or has ended and is not reported to the database yet. */
 bool runner_mail_busy(const struct runner *r);
 
 /* Reap the process `pid` if it is a mail program; otherwise return false. */
@@ -94,13 +95,13 @@ bool runner_mail_reap(struct runner *r, pid_t pid);
 struct runner_trigger *runner_trigger_new(struct runner *r);
 void runner_trigger_free(struct runner_trigger *t);
 
-/* Take deliveries that are due from the database, and report ended ones. `look`: also see how long the queue is. */
+/* Take deliveries that are due from the database, and report ended ones. `look`: also have triggers checked that fire at a length of the queue. */
 void runner_trigger_poll(struct runner *r, bool look);
 
-/* Is a delivery of a trigger under way or not reported yet, or is one due soon? */
+/* Returns true if a delivery of a trigger is under way, is not reported yet, or is due soon. */
 bool runner_trigger_busy(const struct runner *r);
 
-/* Reap the process if it is that of a delivery. Returns false if it is not. */
+/* Reap the process `pid` if it is that of a delivery of a trigger. Returns false if it is not. */
 bool runner_trigger_reap(struct runner *r, pid_t pid);
 
 /* runner_power.c: programs that change nodes, and programs that check them, which need the same term as prologs and epilogs. */
@@ -108,33 +109,33 @@ enum runner_power_kind { RUNNER_CHANGES, RUNNER_CHECKS };
 struct runner_power *runner_power_new(struct runner *r, enum runner_power_kind kind);
 void runner_power_free(struct runner_power *p);
 
-/* Report ended programs to the database, and take programs that are due. */
+/* Report ended programs that change or check nodes to the database, and take those that are due. */
 void runner_power_poll(struct runner_power *p);
 
-/* At the end of the term: kill the running programs, and report nothing of them. */
+/* At the end of the term: kill the running programs that change or check nodes, without reporting them. */
 void runner_power_end(struct runner_power *p);
 
-/* Does a program of this kind run, or has one ended without being reported yet? */
+/* Returns true if a program of this kind runs, or has ended and is not reported yet. */
 bool runner_power_busy(const struct runner_power *p);
 
-/* Reap the process if it is that of a program. Returns false if it is not. */
+/* Reap the process `pid` if it is that of a program of this kind. Returns false if it is not. */
 bool runner_power_reap(struct runner_power *p, pid_t pid);
 
 /* runner_staging.c: functions of burst_buffer.lua, which need the same term as prologs and epilogs. */
 struct runner_staging *runner_staging_new(struct runner *r);
 void runner_staging_free(struct runner_staging *s);
 
-/* Report ended calls of burst_buffer.lua to the database, and take calls that are due. `look`: running ones may have become
- * unwanted. */
+/* Report ended calls of burst_buffer.lua to the database, and take calls that are due. `look`: also ask whether running calls are
+ * not wanted any more. */
 void runner_staging_poll(struct runner *r, bool look);
 
-/* At the end of the term: kill the processes of running calls, and report nothing of them. */
+/* At the end of the term: kill the processes of running calls, without reporting them. */
 void runner_staging_end(struct runner *r);
 
-/* Is a call of burst_buffer.lua under way or not reported yet, or is one due soon? */
+/* Returns true if a call of burst_buffer.lua is under way, is not reported yet, or is due soon. */
 bool runner_staging_busy(const struct runner *r);
 
-/* Reap the process if it makes a call of burst_buffer.lua. Returns false if it does not. */
+/* Reap the process `pid` if it makes a call of burst_buffer.lua. Returns false if it does not. */
 bool runner_staging_reap(struct runner *r, pid_t pid);
 
 /* runner_pool.c: the function pools of burst_buffer.lua, at the start of a term and then every hooks.pool_interval seconds. */
@@ -144,10 +145,10 @@ void runner_pool_free(struct runner_pool *p);
 /* Start a call of the Lua function pools now, unless one is running. */
 void runner_pool_poll(struct runner *r);
 
-/* At the end of the term: kill the process of a running call of pools, and report nothing of it. */
+/* At the end of the term: kill the process of a running call of pools, without reporting it. */
 void runner_pool_end(struct runner *r);
 
-/* Reap the process if it calls pools. Returns false if it does not. */
+/* Reap the process `pid` if it calls the function pools. Returns false if it does not. */
 bool runner_pool_reap(struct runner *r, pid_t pid);
 
 /* A function of burst_buffer.lua that runs or has ended. */
@@ -156,20 +157,21 @@ struct staging_call {
 	int64_t job;
 	char *function, *script_path, *variables_path;
 	int result; /* memory file with what rota-lua wrote to descriptor 3; -1: none */
-	/* the outcome */
+	/* outcome: the call has ended; the function returned that it is busy, and must be called again */
 	bool ended, busy;
 	int rc; /* return code of the function; -2: the function did not run to its end */
 	char *message;
-	char *answer; /* of the function paths: the variables; of real_size and pools: the returned text; else NULL */
+	char *answer; /* of the function paths: the environment variables; of real_size and pools: the returned text; else NULL */
 };
 
-/* runner_staging_call.c: make the call that a row of api.staging_take names. */
+/* runner_staging_call.c: make a struct for the call that a row of api.staging_take names. staging_call_start() starts it. */
 struct staging_call *staging_call_new(const struct runner *r, const PGresult *result, int row);
 
 /* Start rota-lua for a call. Returns false if it did not start; the call's outcome has the reason. */
 bool staging_call_start(struct staging_call *call, struct runner *r, const PGresult *result, int row);
 
-/* Start rota-lua for the function pools, of no job. Without a process, it did not start, and the call's outcome has the reason. */
+/* Start rota-lua for the function pools, which belongs to no job. If the returned call has no process, rota-lua did not start,
+ * and the outcome has the reason. */
 struct staging_call *staging_call_start_pools(struct runner *r);
 
 /* Read the outcome of a call whose process was reaped, and remove the call's files. */

@@ -1,12 +1,12 @@
-/* runner_poll.c - polls the database: one call reports all ended hooks, another takes the hooks that are due, as many as there
- * are free slots and as many again. These wait in the runner, so slots are not idle while the database answers.
+/* runner_poll.c - polls the database: one call reports all ended hooks, another takes hooks that are due, twice as many as may
+ * run at once. The others wait in the runner, so no slot is idle while the database answers.
  *
  * Called by: runner.c on notifications, on the end of hooks and on each beat.
  * Invariants:
  * - One poll is under way at a time.
  * - While hooks run, the pause between two polls is as long as the database took for the last poll, up to POLL_GAP_MOST. Hooks
- *   that end in the pause are reported together, so a busy database gets fewer and larger calls. While no hook runs, or more hooks are
- *   due and few wait in the runner, there is no pause. */
+ *   that end in the pause are reported together, so a busy database gets fewer and larger calls. While no hook runs, or more
+ *   hooks are due and few wait in the runner, there is no pause. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -90,13 +90,13 @@ static void poll_take_answered(struct db *db, PGresult *result, const struct err
 	poll_answered(r);
 }
 
-/* Returns how many hooks may run at once, beside the programs of other kinds that run now. */
+/* Returns how many hooks may run at once, given the programs of other kinds that run now. */
 static int poll_slots(const struct runner *r)
 {
 	return r->hooks.running_count + hook_set_room(&r->hooks);
 }
 
-/* Returns how many hooks to take: as many as run at once may run, and as many may wait. */
+/* Returns how many more hooks to take from the database: as many as may run at once may run, and the same number may wait. */
 static int poll_capacity(const struct runner *r)
 {
 	int capacity = 2 * poll_slots(r) - r->hooks.running_count - r->hooks.waiting_count;
@@ -140,13 +140,13 @@ void runner_poll_timer(evutil_socket_t fd, short what, void *arg)
 	runner_poll(arg);
 }
 
-/* Would slots be idle after a pause? */
+/* Returns true if slots would be idle if the next poll came only after a pause. */
 static bool poll_is_short(const struct runner *r)
 {
 	return !r->hooks.running || (r->more_is_due && r->hooks.waiting_count < poll_slots(r) / 2);
 }
 
-/* Begin a poll if there is something to report or to take: now, or when the pause after the last one is over. */
+/* Begin a poll, if hooks are to be reported or taken, now or when the pause after the last poll is over. */
 static void poll_begin_due(struct runner *r)
 {
 	int64_t gap = r->poll_us < POLL_GAP_MOST ? r->poll_us : POLL_GAP_MOST;

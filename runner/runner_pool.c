@@ -1,9 +1,9 @@
-/* runner_pool.c - calls the function pools of burst_buffer.lua, and reports what it answers to the database.
+/* runner_pool.c - calls the function pools of burst_buffer.lua, and reports the returned pools to the database.
  *
  * Called by: runner.c at the start and the end of a term, and when a process ended.
  * Invariants:
- * - It is called within a term only, once at a time. What an old term called is never reported.
- * - A call that fails or cannot be reported is followed by the next one. The pools stay as they were until then. */
+ * - The function is called within a term only, one call at a time. A call of an old term is never reported.
+ * - If a call fails or cannot be reported, the next call comes as usual. Until then the database keeps the pools as they are. */
 #include <stdlib.h>
 
 #include "lib/log.h"
@@ -11,7 +11,7 @@
 
 struct runner_pool {
 	struct hook_set calls; /* at most one call of pools; hook->about is its struct staging_call */
-	struct event *again;   /* the next call is due */
+	struct event *again;   /* timer of the next call */
 };
 
 static void pool_again(evutil_socket_t fd, short what, void *arg)

@@ -2,8 +2,10 @@
  *
  * Called by: runner.c on notifications, on each beat, when a process ended and at the end of a term.
  * Invariants:
- * - Programs run within a term only, so no two of them run for one node. One that is not reported is run again by the next term.
- * - Each kind has a limit of processes of its own, so changes do not wait for checks, and nothing else waits for either. */
+ * - Programs run within a term only, so no two of them run for one node. A program whose end is not reported is run again in the
+ *   next term.
+ * - Programs that change nodes and programs that check nodes each have a process limit of their own, so neither waits for the
+ *   other, and no other work of runnerd waits for them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,7 @@
 #include "runner/power_start.h"
 #include "runner/runner_parts.h"
 
-/* A kind of programs: the calls of the database that exchange them, and what messages call them. */
+/* A kind of programs: the api functions that take and report them, and the name of the kind in messages. */
 static const struct power_kind {
 	enum api_function take, report;
 	const char *what;

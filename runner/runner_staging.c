@@ -3,9 +3,9 @@
  * Called by: runner.c on notifications, on each beat, when a process ended and at the end of a term.
  * Invariants:
  * - Calls run within a term only, the same as that of prologs and epilogs.
- * - A call is in one of the lists from the row that named it until its end is in the database. The database takes a call that has
- *   begun and that the runner does not have for interrupted.
- * - One call of the database is under way at a time: a report comes before what follows from it is taken. */
+ * - A call is in one of the lists from the moment when a row named it until its end is in the database. A call that has begun and
+ *   that the runner does not list counts as interrupted in the database.
+ * - One database call is under way at a time, so that ended calls are reported before the calls that follow them are taken. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Called by: runner_staging.c, runner_pool.c.
  * Invariants:
  * - A call that was stopped has failed, whatever its function returned.
- * - Only the account of runnerd can read the files of a call, and they are removed when it has ended. */
+ * - Only the account of runnerd can read the files of a call, which are removed when the call has ended. */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -21,8 +21,8 @@
 
 enum { RESULT_MOST = 65536, VARIABLES_MOST = 1 << 20, MESSAGE_MOST = 2000 };
 
-/* The functions: their arguments, in order, and whether their job script has its symbols replaced. s: job script; f: path file; h: hurry;
- * i: job id; u: user id; g: group id; p: pool; b: size; j: job_info. */
+/* Functions of burst_buffer.lua: their arguments, in order, and whether the symbols in their job script are replaced by values.
+ * s: job script; f: path file; h: hurry; i: job id; u: user id; g: group id; p: pool; b: size; j: job_info. */
 static const struct function {
 	const char *function, *arguments;
 	bool symbols;
@@ -33,7 +33,8 @@ static const struct function {
 	{"job_teardown", "ishug", false},
 };
 
-/* Returns the row of a function. pools and those that a newer database has get no arguments, and rota-lua refuses the latter. */
+/* Returns the entry of a function in this table. The function pools, and functions that only a newer database knows, get no
+ * arguments; rota-lua refuses the latter. */
 static const struct function *function_find(const char *name)
 {
 	static const struct function unknown = {"", "", false};
@@ -52,8 +53,8 @@ static int call_timeout(const struct conf *conf, const char *function)
 	return strstr(function, "data_out") ? conf->hooks_stage_out_timeout : conf->hooks_other_timeout;
 }
 
-/* Returns the folder for the files of calls, beside the hook socket, which is made where it is not there: malloc'ed; NULL with an
- * error on failure. */
+/* Returns the path of the folder for the files of calls, which is beside the hook socket, malloc'ed. Makes the folder if it is
+ * missing. NULL with an error on failure. */
 static char *call_folder(const struct runner *r, struct err *e)
 {
 	const char *socket = r->conf->hooks_socket, *slash = strrchr(socket, '/');
@@ -127,7 +128,7 @@ static json_t *call_request(const struct staging_call *call, const PGresult *res
 	return request;
 }
 
-/* The callback of hook_free(). */
+/* Callback of hook_free() for the process of a call: frees the struct staging_call (hook->about). */
 static void call_free(void *about)
 {
 	struct staging_call *call = about;
@@ -171,7 +172,7 @@ struct staging_call *staging_call_new(const struct runner *r, const PGresult *re
 	return call;
 }
 
-/* Start rota-lua with a request, which is freed. */
+/* Start rota-lua with `request`, and free the request. */
 static bool call_run(struct staging_call *call, struct runner *r, json_t *request, int timeout)
 {
 	call->result = script_process_start(
@@ -208,7 +209,7 @@ struct staging_call *staging_call_start_pools(struct runner *r)
 	return call;
 }
 
-/* Take the outcome that rota-lua has written. */
+/* Copy the outcome that rota-lua has written to its memory file. Returns false if there is none. */
 static bool call_take_result(struct staging_call *call)
 {
 	json_t *answer = script_process_answer(call->result);
@@ -230,7 +231,7 @@ static bool call_take_result(struct staging_call *call)
 	return known;
 }
 
-/* Is a text UTF-8? The database refuses any other. */
+/* Returns true if a text is UTF-8. The database refuses any other text. */
 static bool call_is_text(const char *text)
 {
 	while (*text && text_character_size(text))
@@ -264,7 +265,7 @@ void staging_call_finish(struct staging_call *call)
 	} else if (call->rc == 0 && call->variables_path) {
 		call_take_variables(call);
 	}
-	if (call->rc != 0 && !*call->hook->message) /* that message is logged already */
+	if (call->rc != 0 && !*call->hook->message) /* a message of the hook is already logged */
 		log_warning("%s: %s", call->hook->label, call->message ? call->message : "failed");
 	if (call->script_path)
 		unlink(call->script_path);

@@ -2,10 +2,11 @@
  *
  * Called by: runner.c on each beat; runner_poll.c and runner_mail.c when a call failed.
  * Invariants:
- * - Hooks run within a term only. When the term or the connection is lost, they are killed at once.
+ * - Hooks run within a term only. When the term or the database connection is lost, they are killed at once.
  * - A new term waits RUNNER_PAUSE before its first hook, so that the hooks of the old term are gone.
- * - The leader's lease is longer than the time limit of a prolog or an epilog. So a leader whose connection lives is deposed only
- *   after these have ended. Functions of burst_buffer.lua may run longer: those of a leader that hangs end when it wakes up. */
+ * - The leader's lease is longer than the time limit of a prolog or an epilog. So a leader that hangs, with an open connection,
+ *   loses its term only after its prologs and epilogs have ended. Functions of burst_buffer.lua may run longer: they are killed
+ *   when the leader runs again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

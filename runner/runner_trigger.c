@@ -2,9 +2,9 @@
  *
  * Called by: runner.c on each beat, for the notification rota_trigger, and when a process ended.
  * Invariants:
- * - A delivery is made at least once: api.trigger_take() returns it again later, until its outcome is reported.
+ * - A delivery is made at least once: api.trigger_take() returns it again after a time, until its outcome is reported.
  * - Deliveries need no term. A delivery that runs continues when the connection is lost, and its outcome is reported later.
- * - They have a limit of processes of their own, so hooks and mail do not wait for them. */
+ * - Deliveries have a process limit of their own, so hooks and mail do not wait for them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +15,15 @@
 #include "runner/runner_parts.h"
 #include "runner/trigger_start.h"
 
-/* Seconds after which an answer of api.trigger_take() is dropped, less than the margin of 10 s there: another runnerd may have
- * taken older deliveries. */
+/* Seconds after which an answer of api.trigger_take() is dropped, less than the margin of 10 s in that function: later, another
+ * runnerd may have taken the same deliveries. */
 enum { TRIGGER_STALE = 5 };
 
 struct runner_trigger {
 	struct hook_set deliveries;
 	bool taking;	     /* a call of api.trigger_take() is under way */
 	bool may_be_due;     /* the database may have deliveries to take */
-	bool look;	     /* the next call also sees how long the queue is */
+	bool look;	     /* the next call also checks triggers on the length of the queue */
 	int64_t asked_at_us; /* last call of api.trigger_take(), as time since boot */
 };
 

@@ -1,9 +1,9 @@
-/* script_process.c - one process `rota-lua call` (script_process.h).
+/* script_process.c - starts a process `rota-lua call`, and reads its answer (script_process.h).
  *
  * rota-lua reads the request on standard input, and writes its answer to descriptor 3, a memory file.
  * Called by: runner_staging_call.c for jobs; script_status.c for users.
  * Invariants:
- * - The memory file has a fixed size, so an answer cannot fill the memory. */
+ * - The memory file of the answer cannot grow beyond a fixed size, so an answer cannot fill the memory. */
 #include "runner/script_process.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "lib/err.h"
 #include "runner/hook_environment.h"
 
-/* Returns a memory file of `most` bytes. */
+/* Returns a memory file for an answer of at most `most` bytes. */
 static int process_result(size_t most)
 {
 	int fd = memfd_create("result of a function", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -59,7 +59,7 @@ int script_process_start(struct hook *h, struct event_base *base, const struct c
 					     .result = result,
 					     .timeout_s = request->timeout_s,
 					     .gentle = true});
-		free(h->path); /* messages name the site's script */
+		free(h->path); /* messages about the process name the site's script, not rota-lua */
 		h->path = xstrdup(conf->hooks_burst_buffer);
 	} else {
 		snprintf(h->message, sizeof h->message, "%s", e.message);

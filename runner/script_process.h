@@ -9,7 +9,7 @@
 #include "runner/hook.h"
 
 struct script_request {
-	char *function;	       /* without slurm_bb_ */
+	char *function;	       /* name of the function without slurm_bb_ */
 	const json_t *request; /* {"args": [...], "job_info": {...}} */
 	int timeout_s;
 	size_t answer_most; /* most bytes of the answer */
@@ -19,7 +19,7 @@ struct script_request {
  * start, and h->message has the reason. */
 int script_process_start(struct hook *h, struct event_base *base, const struct conf *conf, const struct script_request *request);
 
-/* Read the answer of a process that has ended: {"rc", "message", "busy"}. Returns NULL if there is none. */
+/* Read the answer of a process that has ended: {"rc", "message", "busy"}. Returns NULL if the process wrote no valid answer. */
 json_t *script_process_answer(int result);
 
 /* Read a file from its beginning, `most` bytes at most; malloc'ed. Returns NULL if it cannot be read. */

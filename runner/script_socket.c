@@ -1,13 +1,14 @@
-/* script_socket.c - accepts connections of jobmgrd, and passes on their requests: slurm_bb_get_status to a process of its own, all others
- * to workers (script_socket.h).
+/* script_socket.c - accepts connections of jobmgrd, and passes on their requests: slurm_bb_get_status to a process of its own,
+ * all others to workers (script_socket.h).
  *
  * Called by: runner.c.
  * Invariants:
- * - It serves only the accounts of jobmgrd and of this process, and root: the kernel says who is at the other end.
- * - It reads the head of a request alone. What describes a job is read by rota-lua, and by nobody before it.
+ * - runnerd serves only the accounts of jobmgrd and of runnerd, and root. The kernel reports the account of each client.
+ * - runnerd parses only the first words of a request. The rest, which describes a job, is parsed by rota-lua.
  * - Each request gets exactly one answer with its id, unless its connection ends first. A line "ID cancel" gets none.
- * - A client that sends many requests, or takes no answers, is not read any further, so it cannot fill the memory.
- * - It needs neither the database nor a term of leadership. */
+ * - runnerd stops reading from a client that has many unanswered requests or does not read its answers, so the client cannot fill
+ *   the memory.
+ * - The hook socket needs neither the database nor a term of leadership. */
 #include "runner/script_socket.h"
 
 #include <errno.h>
@@ -37,12 +38,12 @@ enum {
 	BACKLOG = 64,
 	RETRY = 1,	       /* seconds between two attempts to listen */
 	PENDING_MOST = 1000,   /* most requests of one connection that are not answered yet */
-	OUTPUT_MOST = 4 << 20, /* bytes of answers that a client has not taken */
+	OUTPUT_MOST = 4 << 20, /* most bytes of answers that a client has not read */
 	CONNECTIONS_MOST = 256,
 	ID_DIGITS_MOST = 19
 };
 
-/* Beginning of the requests that script_status.c answers, not a worker. */
+/* Beginning of the requests that go to script_status.c, not to a worker. */
 static const char status[] = "burst_buffer slurm_bb_get_status ";
 enum { STATUS_LENGTH = sizeof status - 1 };
 
@@ -50,15 +51,15 @@ struct script_connection {
 	TAILQ_ENTRY(script_connection) next;
 	struct script_socket *socket;
 	struct bufferevent *stream;
-	LIST_HEAD(, script_request) requests; /* without an answer */
+	LIST_HEAD(, script_request) requests; /* requests without an answer */
 	int pending;
-	bool is_reading; /* the loop that reads requests runs already */
+	bool is_reading; /* connection_serve() is running, so it must not be called again */
 };
 
-/* A request under way. */
+/* A request that is passed on and not answered yet. */
 struct script_request {
 	LIST_ENTRY(script_request) next;
-	struct script_connection *connection; /* NULL: it has ended */
+	struct script_connection *connection; /* NULL: the connection has ended */
 	uint64_t id;
 	bool is_status; /* script_status.c answers the request, not a worker */
 };
@@ -78,7 +79,8 @@ struct script_socket {
 
 static void connection_serve(struct script_connection *c);
 
-/* Nobody waits for the answer of a request any more. Workers have bounds, so their functions need not be killed. */
+/* The answer of a request is not wanted any more: kill its function if it has a process of its own. A worker has a time limit, so
+ * its function is not killed. */
 static void request_cancel(struct script_socket *s, struct script_request *r)
 {
 	if (r->is_status)
@@ -100,7 +102,7 @@ static void connection_close(struct script_connection *c)
 	free(c);
 }
 
-/* A request has its answer. */
+/* Callback of a request: send the answer to its connection, if that is still open, and free the request. */
 static void request_done(const char *answer, void *arg)
 {
 	struct script_request *r = arg;
@@ -147,7 +149,7 @@ static void connection_pass(struct script_connection *c, uint64_t id, const char
 		script_worker_request(c->socket->workers, request, length, request_done, r);
 }
 
-/* Take one line, which ends with a NUL. Returns false if it has no id. */
+/* Handle one line of a client, NUL-terminated. Returns false if the line has no id. */
 static bool connection_take(struct script_connection *c, const char *line, size_t length)
 {
 	size_t digits = strspn(line, "0123456789");
@@ -168,8 +170,8 @@ static bool connection_is_full(const struct script_connection *c)
 	return c->pending >= PENDING_MOST || evbuffer_get_length(bufferevent_get_output(c->stream)) >= OUTPUT_MOST;
 }
 
-/* Take the lines that have come, as long as there is room for their answers. A line that is too long, or no request, ends the
- * connection. */
+/* Handle the lines that have arrived, while the connection may have more requests and answers. A line that is too long, or is no
+ * request, ends the connection. */
 static void connection_serve(struct script_connection *c)
 {
 	struct evbuffer *input = bufferevent_get_input(c->stream);
@@ -198,7 +200,7 @@ static void connection_serve(struct script_connection *c)
 	}
 }
 
-/* Called when requests have come, and when answers have been read. */
+/* Callback of the connection: requests have arrived, or the client has read answers. */
 static void connection_ready(struct bufferevent *stream, void *arg)
 {
 	(void)stream;
@@ -212,7 +214,7 @@ static void connection_ended(struct bufferevent *stream, short what, void *arg)
 	connection_close(arg);
 }
 
-/* Returns true if the process at the other end may ask. */
+/* Returns true if the account of the process at the other end may use the hook socket. */
 static bool connection_is_allowed(const struct conf *conf, int fd)
 {
 	const struct passwd *account = *conf->instance_account ? getpwnam(conf->instance_account) : NULL;
@@ -251,7 +253,8 @@ static void socket_accepted(struct evconnlistener *listener, evutil_socket_t fd,
 	bufferevent_enable(c->stream, EV_READ | EV_WRITE);
 }
 
-/* Make the listening socket. The caller has the lock, so a socket file that is there is an old one. */
+/* Make the listening socket. The caller has the lock, so an existing socket file is left from an earlier runnerd, and is
+ * replaced. */
 static int socket_bind(const char *path, struct err *e)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -1,10 +1,10 @@
-/* script_status.c - calls of slurm_bb_get_status for users (script_status.h).
+/* script_status.c - runs slurm_bb_get_status for users, each call in a process of its own (script_status.h).
  *
  * Called by: script_socket.c.
  * Invariants:
- * - STATUS_MOST calls run at once, STATUS_USER_MOST of one user. More are refused, so that a user cannot fill the machine, or keep others
- *   out.
- * - A call ends after hooks.other_timeout. */
+ * - At most STATUS_MOST calls run at once, and STATUS_USER_MOST of one user. Further calls are refused, so that a user can
+ *   neither overload the machine nor block other users.
+ * - A call is killed after hooks.other_timeout seconds. */
 #include "runner/script_status.h"
 
 #include <stdio.h>
@@ -46,7 +46,7 @@ struct script_statuses *script_statuses_new(struct event_base *base, const struc
 	return all;
 }
 
-/* Send an answer to the client that has asked, and free the request. */
+/* Pass an answer to `done`, the callback of the request. Frees the answer. */
 static void status_finish(script_work_done *done, void *arg, json_t *answer)
 {
 	char *text = json_dumps(answer, JSON_COMPACT);
@@ -75,13 +75,14 @@ void script_statuses_free(struct script_statuses *all)
 	if (!all)
 		return;
 	while ((call = LIST_FIRST(&all->calls))) {
-		hook_kill(call->hook, "was killed because runnerd ends"); /* the supervisor makes sure */
+		hook_kill(call->hook, "was killed because runnerd ends"); /* the supervisor kills the processes that are left */
 		status_end(call, json_pack("{s:s}", "error", "runnerd ends"));
 	}
 	free(all);
 }
 
-/* Returns why no call of this user (NULL: the request names none) may begin now, malloc'ed; NULL: it may. */
+/* Returns the reason why a call of this user may not begin now, malloc'ed; NULL: it may. `user` NULL: the request names no
+ * user. */
 static char *status_objection(const struct script_statuses *all, const char *user)
 {
 	const struct script_status *call;
@@ -101,7 +102,7 @@ static char *status_objection(const struct script_statuses *all, const char *use
 	return count >= STATUS_MOST ? xasprintf("%d calls of slurm_bb_get_status are under way; try again later", count) : NULL;
 }
 
-/* Returns the answer for a function that failed. */
+/* Returns the answer for a function that failed with `message`. */
 static json_t *status_failed(const char *message)
 {
 	return json_pack("{s:i, s:s}", "rc", -1, "message", message);

@@ -11,7 +11,7 @@
 
 struct script_statuses;
 
-/* The caller keeps `conf`. */
+/* Make the list of calls. The caller keeps `conf`. */
 struct script_statuses *script_statuses_new(struct event_base *base, const struct conf *conf);
 
 /* Kill the processes of calls under way. Their clients get an error. */
@@ -22,10 +22,11 @@ void script_statuses_free(struct script_statuses *statuses);
 void script_status_request(struct script_statuses *statuses, const char *request, size_t length, script_work_done *done,
 			   void *arg);
 
-/* Kill the function of the request with this `arg`, if it has not ended. `done` is called as for one that failed. */
+/* Kill the function of the request that was made with this `arg`, if it has not ended. `done` is called as for a function that
+ * failed. */
 void script_status_cancel(struct script_statuses *statuses, const void *arg);
 
-/* Reap the process if it is that of a call. Returns false if it is not. */
+/* Reap the process `pid` if it is that of a call. Returns false if it is not. */
 bool script_status_reap(struct script_statuses *statuses, pid_t pid);
 
 #endif

@@ -3,8 +3,9 @@
  * Called by: script_socket.c with requests; runner.c when a process ended.
  * Invariants:
  * - A worker has one request at a time. So an answer belongs to its request, and a request that hangs delays no other.
- * - A worker that does not answer in time, dies or writes anything else than one line is killed. The next request starts another.
- * - Requests and answers are lines that nobody reads here: what a user or a script wrote into them is nothing to runnerd. */
+ * - A worker that does not answer in time, dies or writes anything else than one line is killed. The next request starts another
+ *   worker.
+ * - runnerd does not parse requests and answers: no text of a user or a script in them has an effect on runnerd. */
 #include "runner/script_worker.h"
 
 #include <errno.h>
@@ -32,8 +33,8 @@
 
 enum {
 	ANSWER_MOST = HOOK_CALL_MOST - 64, /* most bytes of an answer of rota-lua; the socket adds an id before it */
-	GRACE_MS = 500,			   /* milliseconds after hooks.call_seconds in which the worker itself may end a call */
-	QUEUE_FACTOR = 5		   /* a request waits for a free worker for at most so many times hooks.call_seconds */
+	GRACE_MS = 500,	 /* milliseconds after hooks.call_seconds in which the worker may still end a call itself */
+	QUEUE_FACTOR = 5 /* a request waits for a free worker for at most so many times hooks.call_seconds */
 };
 
 enum worker_state {
@@ -44,7 +45,7 @@ enum worker_state {
 };
 
 struct script_work {
-	TAILQ_ENTRY(script_work) next; /* in the queue */
+	TAILQ_ENTRY(script_work) next; /* next request in the queue */
 	char *request;		       /* text of the request, "SCRIPT FUNCTION BODY", without a NUL at its end */
 	size_t length;
 	script_work_done *done;
@@ -58,7 +59,7 @@ struct worker {
 	pid_t pid;
 	struct bufferevent *stream;
 	struct event *deadline;
-	struct script_work *work; /* while WORKER_BUSY */
+	struct script_work *work; /* request that the worker answers, while WORKER_BUSY */
 };
 
 struct script_workers {
@@ -95,7 +96,7 @@ static void work_fail(struct script_work *work, const char *why)
 	free(answer);
 }
 
-/* Kill the worker. Its request, if it has one, gets this error. */
+/* Kill the worker. If it has a request, this is answered with the error `why`. */
 static void worker_kill(struct worker *w, const char *why)
 {
 	struct script_work *work = w->work;
@@ -203,7 +204,7 @@ static bool worker_start(struct worker *w, struct err *e)
 	return true;
 }
 
-/* Returns an idle worker, or one that can be started; NULL: all are busy. */
+/* Returns an idle worker, or a worker without a process, which can be started; NULL: all workers are busy. */
 static struct worker *worker_find(struct script_workers *all)
 {
 	struct worker *found = NULL;
@@ -228,7 +229,7 @@ static void worker_give(struct worker *w, struct script_work *work)
 	event_add(w->deadline, &(struct timeval){.tv_sec = limit, .tv_usec = GRACE_MS * 1000});
 }
 
-/* Give requests of the queue to free workers. */
+/* Pass the first requests of the queue to free workers. */
 static void worker_next(struct script_workers *all)
 {
 	const int64_t limit = all->conf->hooks_call_seconds * QUEUE_FACTOR;

@@ -27,7 +27,7 @@ void script_workers_free(struct script_workers *workers);
  * called exactly once, maybe inside this function. */
 void script_worker_request(struct script_workers *workers, const char *request, size_t length, script_work_done *done, void *arg);
 
-/* Reap the process if it is a worker. Returns false if it is not. */
+/* Reap the process `pid` if it is a worker. Returns false if it is not. */
 bool script_worker_reap(struct script_workers *workers, pid_t pid);
 
 #endif

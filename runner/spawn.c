@@ -1,8 +1,9 @@
-/* spawn.c - starts programs (spawn.h).
+/* spawn.c - starts and reaps programs, each in a process group of its own (spawn.h).
  *
  * Called by: hook.c, script_worker.c.
  * Invariants:
- * - The supervisor has the process group on its list from before the program runs until no process of the group is left. */
+ * - The supervisor (supervisor.c) has the process group on its list from before the program runs until no process of the group is
+ *   left. */
 #include "runner/spawn.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ struct spawn_child {
 	int *error; /* errno of a failed start, or 0 if the program runs; in memory shared with the child */
 };
 
-/* Execute the program, in a child that shares the parent's memory until then. The child must change nothing but *error. */
+/* In the child, which shares the parent's memory: execute the program. The child may change no memory but *error. */
 static int spawn_child(void *arg)
 {
 	struct spawn_child *child = arg;

@@ -1,9 +1,9 @@
-/* staging_script.c - the file with a job's script that functions of burst_buffer.lua read (staging_script.h).
+/* staging_script.c - writes a job's script to a file that functions of burst_buffer.lua read (staging_script.h).
  *
  * Called by: runner_staging_call.c.
  * Invariants:
  * - Only the account of runnerd can read the file.
- * - A value of a symbol adds no line. So it makes no directive that slurm_bb_job_process has not seen. */
+ * - The value of a symbol never has a newline. So it cannot add a directive that slurm_bb_job_process has not checked. */
 #include "runner/staging_script.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 enum { REPLACED_MOST = 1 << 20 };
 
-/* A text that grows. */
+/* A text that is being written. */
 struct script_text {
 	char *text;
 	size_t length;
@@ -117,7 +117,7 @@ static unsigned char *script_bytes(const char *text, size_t *size)
 	return copy;
 }
 
-/* Write the script as it was submitted: directives of --bb and --bbf come after its first line. */
+/* Write the script as it was submitted, with the directives of --bb and --bbf after its first line. */
 static bool file_write_original(int fd, const PGresult *result, int row)
 {
 	size_t size;

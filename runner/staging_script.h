@@ -8,12 +8,12 @@
 
 #include "lib/err.h"
 
-/* Write the script of the job that a row of api.staging_take names. `symbols`: where its directives have symbols, write these with the
- * values instead. */
+/* Write the script of the job that a row of api.staging_take names. `symbols`: replace the symbols in its directives by their
+ * values. */
 bool staging_script_write(const char *path, const PGresult *result, int row, bool symbols, struct err *e);
 
-/* Returns a script of these directives with the values of their symbols, malloc'ed. `job_info` has the values. NULL without an error if
- * there is no symbol; NULL with an error if the script would be too long. */
+/* Returns the directives, with their symbols replaced by values from `job_info`, malloc'ed. NULL without an error if they have no
+ * symbol; NULL with an error if the text would be too long. */
 char *staging_script_replace(const char *directives, const json_t *job_info, struct err *e);
 
 #endif

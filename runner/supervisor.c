@@ -5,7 +5,7 @@
  * ends.
  * Called by: bin/runnerd.c at the start; hook.c for each process group.
  * Invariants:
- * - The supervisor's list has no process group that is gone, so the supervisor kills no unrelated process.
+ * - The supervisor's list has no process group whose last process has ended, so the supervisor never kills an unrelated process.
  * - The supervisor holds no descriptors except its end of the pipe and those that it inherited. */
 #include "runner/supervisor.h"
 #include "lib/file.h"

@@ -1,8 +1,9 @@
-/* trigger_start.c - starts the program that makes one delivery of a trigger, and reads what became of it.
+/* trigger_start.c - starts the program that makes one delivery of a trigger, and reads its outcome.
  *
  * Called by: runner_trigger.c.
  * Invariants:
- * - A program stands in hooks.trigger_folder, which the database cannot change, so no row has anything else executed.
+ * - Besides curl and the mail program, only files of hooks.trigger_folder are executed. The database cannot change them, so no
+ *   row can have another program executed.
  * - URL, body and signature are on curl's standard input, since other users can read the arguments of a process.
  * - curl follows no redirect, uses no proxy and reads no file that the database names. */
 #include "runner/trigger_start.h"
@@ -140,7 +141,7 @@ static char **trigger_environment(const struct conf *conf, const PGresult *resul
 	return list;
 }
 
-/* Is the program a file of hooks.trigger_folder itself? */
+/* Returns true if the program is a file directly in hooks.trigger_folder. */
 static bool trigger_program_allowed(const struct conf *conf, const char *path)
 {
 	size_t size = strlen(conf->hooks_trigger_folder);
@@ -184,7 +185,7 @@ struct hook *trigger_start(struct event_base *base, const struct conf *conf, con
 	struct err e;
 	bool started = false;
 
-	/* The database is not trusted. */
+	/* Check the recipients again, since the database is not trusted. */
 	if (mail && !mail_recipients_valid(target, &e))
 		snprintf(h->message, sizeof h->message, "not sent: %.400s", e.message);
 	else if (mail)

@@ -1,4 +1,4 @@
-/* trigger_start.h - starts the program that makes one delivery of a trigger, and reads what became of it. */
+/* trigger_start.h - starts the program that makes one delivery of a trigger, and reads its outcome. */
 #ifndef ROTA_RUNNER_TRIGGER_START_H
 #define ROTA_RUNNER_TRIGGER_START_H
 
@@ -10,7 +10,7 @@
 #include "runner/hook.h"
 
 /* Make the delivery that a row of api.trigger_take names, and start its program: that of the trigger, curl or the mail program.
- * Returns it with a process, or with the reason in its message if the program did not start. */
+ * Returns the program as a hook; if it did not start, the hook has no process, and its message has the reason. */
 struct hook *trigger_start(struct event_base *base, const struct conf *conf, const PGresult *result, int row);
 
 /* Read the outcome of a delivery that has ended. Returns why it failed, malloc'ed, or NULL if it was made. Sets *code to the HTTP

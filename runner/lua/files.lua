@@ -1,13 +1,13 @@
 -- files.lua - the library `io` of a script in the sandbox: it opens the texts of the request, and no file (script_files.c).
 --
 -- The chunk gets functions that the script cannot change, and returns the function that makes a library. `texts` are the contents by
--- name; a script can read and write these names alone, and what it wrote is in `texts` afterwards. `note` writes to the log.
+-- name; a script can read and write only these names, and the new contents are in `texts` afterwards. `note` writes to the log.
 local sub, find, match, type, tonumber, tostring, concat, unpack, setmetatable, getmetatable, rawget, error = ...
 
 return function(texts, note)
 	local io, methods = {}, {}
 	local meta = {__index = methods, __name = "FILE*", __metatable = false}
-	local state = setmetatable({}, {__mode = "k"}) -- file -> its name, place and what may be done
+	local state = setmetatable({}, {__mode = "k"}) -- file -> its name, position, and whether it may be read and written
 
 	local function state_of(file)
 		local s = state[file]

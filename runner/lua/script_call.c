@@ -22,7 +22,7 @@ struct one_call {
 	json_t *answer;
 };
 
-/* Write a message of the script to standard output, in order with what the script itself writes there. */
+/* Write a message of the script to standard output, in order with the script's own output. */
 static void call_message(void *arg, const char *level, const char *text, size_t length)
 {
 	(void)arg;
@@ -85,7 +85,7 @@ static json_t *call_failed(const char *message)
 	return answer;
 }
 
-/* Returns what is wrong with the request, or NULL. */
+/* Returns the reason why a request is malformed, or NULL if it is valid. */
 static const char *call_objection(const struct one_call *call)
 {
 	const json_t *argument;

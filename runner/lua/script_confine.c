@@ -1,6 +1,6 @@
 /* script_confine.c - limits and the filter of system calls of `rota-lua serve` (script_confine.h).
  *
- * Called by: bin/rota-lua.c, before it reads anything. */
+ * Called by: bin/rota-lua.c, before it reads a request or a script. */
 #include "runner/lua/script_confine.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ void script_confine_files(int first)
 
 #ifdef CONFINE_MACHINE
 
-/* Offset of the lower half of an argument of a system call; both machines are little-endian. */
+/* Offset of the lower half of argument i of a system call; both supported machines are little-endian. */
 #define CONFINE_ARGUMENT(i) (offsetof(struct seccomp_data, args) + 8 * (i))
 
 #define CONFINE_ALLOW BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
@@ -46,7 +46,7 @@ void script_confine_files(int first)
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 4), BPF_STMT(BPF_LD | BPF_W | BPF_ABS, CONFINE_ARGUMENT(i)),         \
 		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), 1, 0), CONFINE_ALLOW, CONFINE_REFUSE
 
-/* Refuse all system calls but those that computing, reading a script and the protocol take. */
+/* Allow only the system calls that computing, reading a script and the line protocol need. */
 static bool confine_filter(struct err *e)
 {
 	struct sock_filter code[] = {

@@ -1,4 +1,5 @@
-/* script_files.c - makes the library `io` of the sandbox (script_files.h). The library is Lua: files.lua, which is in the program.
+/* script_files.c - makes the library `io` of the sandbox (script_files.h). The library is written in Lua: files.lua, which is
+ * embedded in rota-lua.
  *
  * Called by: script_site.c, for calls with files. */
 #include "runner/lua/script_files.h"
@@ -8,7 +9,7 @@
 #include "runner/script_files_code.h"
 #include "runner/lua/script_json.h"
 
-static char maker_key; /* the function that makes the library, in the registry */
+static char maker_key; /* its address is the key of the function that makes the library, in the registry */
 
 void script_files_open(lua_State *L)
 {

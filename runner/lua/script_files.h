@@ -7,7 +7,7 @@
 
 #include "runner/lua/script_library.h"
 
-/* Prepare a Lua state whose libraries no script has changed yet. */
+/* Load files.lua in a Lua state. Call it before any script runs, which could change the libraries that files.lua uses. */
 void script_files_open(lua_State *L);
 
 /* Push two values onto the Lua stack: a table that maps names of files to their contents, and a new library `io` whose only files

@@ -2,7 +2,7 @@
  *
  * Called by: script_record.c, script_library.c, script_call.c, script_serve.c.
  * Invariants:
- * - Reading a Lua value uses raw access alone, so a script cannot run meanwhile, and ends after VALUES_MOST values. */
+ * - A Lua value is read by raw access only, so no code of a script runs meanwhile, and at most VALUES_MOST values are read. */
 #include "runner/lua/script_json.h"
 
 #include <lauxlib.h>
@@ -12,7 +12,7 @@
 
 enum { LEVELS_MOST = 32, VALUES_MOST = 200000, KEY_SIZE = 32 };
 
-/* One conversion of a Lua value. */
+/* State of the conversion of one Lua value to JSON. */
 struct json_reading {
 	lua_State *L;
 	struct err *e;
@@ -66,7 +66,7 @@ static json_t *reading_fail(struct json_reading *r, const char *why)
 
 static json_t *reading_take(struct json_reading *r, int index);
 
-/* Is the table at `index` an array: has it the keys 1 to n alone, and n > 0? */
+/* Returns true if the table at `index` is an array: its keys are exactly 1 to n, and n > 0. */
 static bool reading_is_array(struct json_reading *r, int index)
 {
 	lua_Unsigned count = lua_rawlen(r->L, index), found = 0;
@@ -102,7 +102,8 @@ static json_t *reading_take_array(struct json_reading *r, int index)
 	return array;
 }
 
-/* Returns the key at `index` as a text, in `number` if it is a number; NULL if it is neither. lua_tolstring() would change it. */
+/* Returns the key at `index` as a text (written into `number` if the key is a number), or NULL if the key is neither.
+ * lua_tolstring() would change the key in place. */
 static const char *reading_key(const struct json_reading *r, int index, char number[KEY_SIZE], size_t *length)
 {
 	if (lua_type(r->L, index) == LUA_TSTRING)
@@ -116,7 +117,7 @@ static const char *reading_key(const struct json_reading *r, int index, char num
 	return number;
 }
 
-/* Put the name of the field before the error. */
+/* Put the name of the field in front of the error message. */
 static void reading_name(struct json_reading *r, const char *key)
 {
 	struct err inner = *r->e;
@@ -176,7 +177,7 @@ static json_t *reading_take_number(struct json_reading *r, int index)
 	return isfinite(n) ? json_real(n) : reading_fail(r, "a number is not finite");
 }
 
-/* Convert the value at the absolute index. */
+/* Returns the Lua value at the absolute index as JSON, or NULL with the error in `r`. */
 static json_t *reading_take(struct json_reading *r, int index)
 {
 	size_t length;
@@ -215,8 +216,8 @@ json_t *script_json_read(lua_State *L, int index, struct err *e)
 
 static bool changes_none(const json_t *before, const json_t *after);
 
-/* Returns whether a script has left a JSON array as it was. Lua has no null: elements behind the last one that is not null are
- * lost, and an array with nulls becomes a table by index. */
+/* Returns true if a script has not changed a JSON array. Lua has no null: elements behind the last one that is not null are lost,
+ * and an array with nulls becomes a table by index. */
 static bool changes_none_array(const json_t *before, const json_t *after)
 {
 	size_t kept = 0, last = 0, i;
@@ -256,8 +257,8 @@ static bool changes_none_object(const json_t *before, const json_t *after)
 	return json_is_object(after) && json_object_size(after) == kept;
 }
 
-/* Returns true if Lua gives `before` back as `after`. It has no null, and does not tell 1.0 from 1, nor an empty array from an empty
- * object. */
+/* Returns true if `after` is what `before` becomes when it is converted to Lua and back. Lua has no null, and does not tell 1.0
+ * from 1, nor an empty array from an empty object. */
 static bool changes_none(const json_t *before, const json_t *after)
 {
 	if (json_is_array(before))
@@ -269,7 +270,8 @@ static bool changes_none(const json_t *before, const json_t *after)
 	return json_equal(before, after);
 }
 
-/* Make `after`, a member of `before` that may have changed, a patch: objects are compared by their members. Takes `after`. */
+/* Returns a merge patch from `before` to `after`, for a member that may have changed; objects are compared member by member.
+ * Takes over `after`. */
 static json_t *changes_between(const json_t *before, json_t *after)
 {
 	json_t *patch = json_object(), *member;

@@ -2,7 +2,7 @@
  *
  * Called by: script_sandbox.c (synchronous functions), script_call.c (asynchronous ones).
  * Invariants:
- * - Jumps are held back while a function uses memory that is not Lua's own (script_limit.h). */
+ * - While a function uses memory that Lua does not manage, a stop by a time limit (a jump, script_limit.h) is delayed. */
 #include "runner/lua/script_library.h"
 
 #include <lauxlib.h>
@@ -17,7 +17,7 @@
 
 enum { LEVEL_INFO = 0, MINUTE = 60 };
 
-/* Pass the text on top of the stack on, without control characters that a log must not have. */
+/* Pass the text on top of the stack to `output`, without control characters. */
 static int library_emit(lua_State *L, const struct script_output *output, const char *level)
 {
 	size_t length;
@@ -34,7 +34,8 @@ static const struct script_output *library_output(lua_State *L)
 	return lua_touserdata(L, lua_upvalueindex(1));
 }
 
-/* log_info(FORMAT, ...) and the like. Upvalues: output, level, string.format. A single text that is no format is taken as it is. */
+/* log_info(FORMAT, ...) and the like. Upvalues: output, level, string.format. A single argument that is not a valid format is
+ * logged as it is. */
 static int library_log(lua_State *L)
 {
 	const char *level = lua_tostring(L, lua_upvalueindex(2));
@@ -59,7 +60,7 @@ static int library_log(lua_State *L)
 	return library_emit(L, library_output(L), level);
 }
 
-/* error(TEXT), user_msg(TEXT): no format. */
+/* error(TEXT), user_msg(TEXT): log a text as it is, without a format. */
 static int library_text(lua_State *L)
 {
 	luaL_checkany(L, 1);
@@ -92,7 +93,7 @@ static int library_print(lua_State *L)
 	return library_emit(L, library_output(L), "info");
 }
 
-/* Read a number that ends the text or stands before ":" or "-". Returns false if there is none. */
+/* Read a number at *text that is followed by ":", "-" or the end of the text. Returns false if there is none. */
 static bool library_number(const char **text, long *value)
 {
 	char *end;
@@ -104,7 +105,7 @@ static bool library_number(const char **text, long *value)
 	return *value >= 0 && *value < 1000000000L;
 }
 
-/* Returns a time limit in minutes: m, m:s, h:m:s, d-h, d-h:m or d-h:m:s; rounded up. -1: it is none of them. */
+/* Returns a time limit in minutes, rounded up, from "m", "m:s", "h:m:s", "d-h", "d-h:m" or "d-h:m:s"; -1 for any other text. */
 static lua_Integer library_minutes(const char *text)
 {
 	long days = 0, part[3] = {0};
@@ -138,14 +139,15 @@ static int library_time_minutes(lua_State *L)
 	return 1;
 }
 
-/* Values of JSON live outside of Lua's memory. So one is kept in a userdata of Lua, or is freed before Lua may raise an error. */
+/* Push the JSON value to which the light userdata at index 1 points. It is called by lua_pcall(), so that its caller can free the
+ * JSON value, which is outside of Lua's memory, also after a Lua error. */
 static int library_push_json(lua_State *L)
 {
 	script_json_push(L, lua_touserdata(L, 1));
 	return 1;
 }
 
-/* json_decode(TEXT): its value, or nil and why not. */
+/* json_decode(TEXT): returns the value of a JSON text, or nil and the reason. */
 static int library_json_decode(lua_State *L)
 {
 	size_t length;
@@ -170,14 +172,14 @@ static int library_json_decode(lua_State *L)
 	return 2;
 }
 
-/* Push the text at the pointer in index 1, of the length at index 2. */
+/* Push a C text: index 1 has a pointer to it, index 2 its length. */
 static int library_push_text(lua_State *L)
 {
 	lua_pushlstring(L, lua_touserdata(L, 1), (size_t)lua_tointeger(L, 2));
 	return 1;
 }
 
-/* json_encode(VALUE): a text, or nil and why not. */
+/* json_encode(VALUE): returns a JSON text, or nil and the reason. */
 static int library_json_encode(lua_State *L)
 {
 	char *text = NULL;
@@ -208,7 +210,7 @@ static int library_json_encode(lua_State *L)
 	return 2;
 }
 
-/* job_info_to_string(JOB_INFO): 0 and a text with a line NAME=VALUE for each field, sorted. */
+/* job_info_to_string(JOB_INFO): returns 0 and a text with a line NAME=VALUE for each field, sorted. */
 static int library_job_info(lua_State *L)
 {
 	luaL_checktype(L, 1, LUA_TTABLE);
@@ -219,7 +221,7 @@ static int library_job_info(lua_State *L)
 	return 2;
 }
 
-/* Priorities of qualities of service, of the request that is served. */
+/* Priorities of the qualities of service, from the request that is being served. */
 static const json_t *qos_priorities;
 
 void script_library_use_qos(const json_t *priorities)
@@ -227,7 +229,7 @@ void script_library_use_qos(const json_t *priorities)
 	qos_priorities = priorities;
 }
 
-/* slurm.get_qos_priority(NAME): nil for a quality of service that there is not. */
+/* slurm.get_qos_priority(NAME): returns the priority, or nil if no quality of service has this name. */
 static int library_qos_priority(lua_State *L)
 {
 	const json_t *priority = json_object_get(qos_priorities, luaL_checkstring(L, 1));
@@ -239,17 +241,18 @@ static int library_qos_priority(lua_State *L)
 	return 1;
 }
 
-/* Is it a name as constants have: capitals, digits, "_"? */
+/* Returns true if the name is like those of constants: only capitals, digits and "_". */
 static bool library_is_constant(const char *name)
 {
 	return *name >= 'A' && *name <= 'Z' && name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")] == '\0';
 }
 
-/* The constant that a script has read last, and that does not exist. One process serves one script at a time. */
+/* Name of the constant that a script has read last and that does not exist. Static, since one process serves one script at a
+ * time. */
 static char unknown_constant[64];
 
-/* A name that the table does not have is nil, as in Slurm. What Slurm's controller keeps in memory is an empty table, a new one each time, so
- * that no call sees what another has written there. */
+/* __index of the table `slurm`: a missing name is nil, as in Slurm. The tables that Slurm's controller keeps in memory read as a
+ * new empty table each time, so that no call sees values that another call wrote. */
 static int library_missing(lua_State *L)
 {
 	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
@@ -273,7 +276,7 @@ const char *script_library_unknown(void)
 	return unknown_constant;
 }
 
-/* Let the table on top of the stack ask library_missing(). */
+/* Make library_missing() the __index of the table on top of the stack. */
 static void library_add_missing(lua_State *L)
 {
 	lua_createtable(L, 0, 2);

@@ -1,11 +1,11 @@
 /* script_limit.c - limits on instructions and time of a Lua function (script_limit.h).
  *
- * Called by: script_serve.c around each call; script_memory.c, script_library.c and script_sandbox.c hold jumps back.
+ * Called by: script_serve.c around each call; script_memory.c, script_library.c and script_sandbox.c call script_limit_hold().
  * Invariants:
- * - When the time is over, the hook of the next instructions stops the function, and so knows the line. A library function
- *   without an end, such as a pattern that matches in exponential time, runs no instructions: the handler itself then jumps,
- *   10 ms later.
- * - The handler jumps only out of Lua and its library, which hold no lock and no memory but the state's own. All else is held. */
+ * - When the time limit has passed, Lua's instruction hook stops the function, so the line is known. A long library function,
+ *   such as a pattern match in exponential time, runs no Lua instructions: the handler of SIGALRM itself then jumps, 10 ms later.
+ * - The handler jumps only out of Lua and its library, which hold no lock and only memory of the Lua state. All other code is
+ *   between script_limit_hold() and script_limit_release(), where no jump happens. */
 #include "runner/lua/script_limit.h"
 
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 
 enum {
 	COUNT = 1000,  /* instructions between two calls of the hook */
-	AGAIN_MS = 10, /* time between two alarms, once the time is over */
+	AGAIN_MS = 10, /* time between two alarms, once the time limit has passed */
 	WHERE_SIZE = 128
 };
 

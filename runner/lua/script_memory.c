@@ -2,7 +2,7 @@
  *
  * Called by: Lua, for each allocation; script_serve.c.
  * Invariants:
- * - All blocks of the state are in one list, which is whole whenever a jump may happen (script_limit.h). */
+ * - All blocks of the Lua state are in one list, which is consistent whenever a jump may happen (script_limit.h). */
 #include "runner/lua/script_memory.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void block_unlink(struct script_memory *m, const struct script_block *b)
 		b->next->previous = b->previous;
 }
 
-/* Put a block into the list where it stood before, now at another address, or at the head if it is new. */
+/* Link a block into the list: at the head if it is new, else at its old position, since realloc() may have moved it. */
 static void block_link(struct script_memory *m, struct script_block *b, bool is_new)
 {
 	if (is_new) {

@@ -1,4 +1,5 @@
-/* script_memory.h - the memory of one Lua state: it is bounded, and can be dropped whatever the state is doing. */
+/* script_memory.h - the memory of one Lua state: it has a limit, and can be freed at any moment, also in the middle of a Lua
+ * function. */
 #ifndef ROTA_RUNNER_SCRIPT_MEMORY_H
 #define ROTA_RUNNER_SCRIPT_MEMORY_H
 

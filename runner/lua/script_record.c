@@ -11,7 +11,7 @@
 
 static char unset_key; /* its address is the key of the metatable of jobs in the registry */
 
-/* Push the metatable of jobs, which is made once for each Lua state. */
+/* Push the metatable of jobs, by which unset fields read as NO_VAL and the like. It is made once for each Lua state. */
 static void record_push_unset(lua_State *L)
 {
 	if (lua_rawgetp(L, LUA_REGISTRYINDEX, &unset_key) == LUA_TTABLE)
@@ -42,7 +42,7 @@ void script_record_push_job(lua_State *L, const json_t *job)
 	lua_setmetatable(L, -2);
 }
 
-/* Returns the number as which the field reads while nobody has set it, or -1. */
+/* Returns the number that an unset field reads as, or -1 if it reads as nil. */
 static double record_unset(const char *field)
 {
 	enum { NO_VAL8 = 0xfe, NO_VAL16 = 0xfffe };
@@ -56,7 +56,8 @@ static double record_unset(const char *field)
 	return -1;
 }
 
-/* In the changes, NO_VAL of a field means that it is not set: null, or no change if it was not set before. */
+/* In `changes`, a field that the script has set to its NO_VAL means "not set": make it null, or drop it if it was not set
+ * before. */
 static void record_unset_changes(json_t *changes, const json_t *before)
 {
 	const char *field;
@@ -104,7 +105,7 @@ static int record_refuse(lua_State *L)
 	return luaL_error(L, "job_info cannot be changed: field \"%s\"", luaL_tolstring(L, 2, NULL));
 }
 
-/* Push all fields of the table on top of the stack as lines NAME=VALUE, in the order of `info`. */
+/* Push a text with a line NAME=VALUE for each field of the table on top of the stack, in the order of `info`. */
 static void record_push_text(lua_State *L, const json_t *info)
 {
 	const char *key;

@@ -1,4 +1,5 @@
-/* script_record.h - what a site's function gets: the job that it may change, the partitions, and facts about a job. */
+/* script_record.h - makes the arguments of a site's functions: the job that it may change, the partitions, and facts about a
+ * job. */
 #ifndef ROTA_RUNNER_SCRIPT_RECORD_H
 #define ROTA_RUNNER_SCRIPT_RECORD_H
 
@@ -10,14 +11,14 @@
 /* Push a job: a table of its fields. Numbers that nobody has set read as NO_VAL and the like (script_unset.def). */
 void script_record_push_job(lua_State *L, const json_t *job);
 
-/* Returns the changes to the job at `index`, made from `before`, as a merge patch. NULL with an error if a field has a value that
- * is no JSON. Calls nothing of the script and raises no Lua error. */
+/* Returns the changes of the script to the job at `index`, which was pushed from `before`, as a merge patch. NULL with an error
+ * if a field has a value that JSON does not have. Runs no code of the script and raises no Lua error. */
 json_t *script_record_changes(lua_State *L, int index, const json_t *before, struct err *e);
 
 /* Push a table of partitions by name, from an array of objects that have a member "name". */
 void script_record_push_partitions(lua_State *L, const json_t *partitions);
 
-/* Push facts about a job: an empty table from which fields can be read. */
+/* Push facts about a job (job_info): an empty table whose metatable returns the fields of `info`. */
 void script_record_push_info(lua_State *L, const json_t *info);
 
 #endif

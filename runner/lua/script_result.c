@@ -1,5 +1,5 @@
-/* script_result.c - names, arguments and return values of a site's functions (script_result.h). They are Slurm's, except where it
- * loses an error.
+/* script_result.c - names, arguments and return values of a site's functions (script_result.h). They are the same as in Slurm,
+ * except where Slurm would ignore an error.
  *
  * Called by: script_serve.c, script_call.c. */
 #include "runner/lua/script_result.h"
@@ -27,7 +27,7 @@ static const struct {
 
 enum { STAGES = sizeof stages / sizeof *stages };
 
-/* Returns the index of the stage in the table; -1: it is none. */
+/* Returns the index of the function `name` in the table of functions of burst_buffer.lua, or -1. */
 static int result_stage_index(const char *name)
 {
 	if (strncmp(name, PREFIX, sizeof PREFIX - 1) == 0)
@@ -67,7 +67,7 @@ void script_result_push_function(lua_State *L, int index, const char *name)
 	}
 }
 
-/* Returns the text or number at `index` as a new JSON text; NULL: it is neither. Bytes that are not UTF-8 become '?'. */
+/* Returns the text or number at `index` as a new JSON text; NULL: the value is neither. Bytes that are not UTF-8 become '?'. */
 static json_t *result_text(lua_State *L, int index)
 {
 	char number[64], *copy;
@@ -95,7 +95,7 @@ static json_t *result_text(lua_State *L, int index)
 	return value;
 }
 
-/* Does the first result of the function report success: the number 0, or a text "0"? */
+/* Returns true if the first result of the function reports success: the number 0, or a text "0". */
 static bool result_is_zero(lua_State *L, int index)
 {
 	int is_number;
@@ -131,7 +131,7 @@ json_t *script_result_number(lua_State *L, const char *name, int count, struct e
 		err_set(e, "function %s returned a %s in place of a number", name, lua_typename(L, lua_type(L, first)));
 		return NULL;
 	}
-	/* Nil is a success, but not where a misspelt constant was to be the answer. */
+	/* A result of nil is a success, unless it may come from a misspelt constant. */
 	if (count > 0 && lua_isnil(L, first) && *script_library_unknown()) {
 		err_set(e, "function %s returned nil after it read slurm.%s, which does not exist; correct the name", name,
 			script_library_unknown());

@@ -1,11 +1,12 @@
 /* script_sandbox.c - the libraries of a script in the sandbox (script_sandbox.h).
  *
- * Not there: io (but see script_files.h), package, require, dofile, loadfile, debug, os except date, time and clock, string.dump, finalizers, byte code.
+ * The sandbox lacks io (but see script_files.h), package, require, dofile, loadfile, debug, os except date, time and clock,
+ * string.dump, finalizers, byte code.
  * Called by: script_serve.c.
  * Invariants:
  * - A script reaches no table that later calls use: each environment has its own copies of the libraries, metatables are hidden,
- *   and text has the copy of this call's environment as its methods.
- * - date and time take locks of the C library, so jumps are held back in them (script_limit.h). */
+ *   and methods of texts, as in ("x"):rep(3), come from the environment's own copy of `string`.
+ * - os.date and os.time take locks of the C library, so no jump happens while they run (script_limit.h). */
 #include "runner/lua/script_sandbox.h"
 
 #include <lauxlib.h>
@@ -15,14 +16,15 @@
 #include "runner/lua/script_files.h"
 #include "runner/lua/script_limit.h"
 
-/* Keys of the registry: functions without a library; libraries by name; base of `slurm`; the present environment. */
+/* Addresses are keys of Lua's registry: global functions; libraries by name; original of the table `slurm`; the present
+ * environment. */
 static char globals_key, libraries_key, slurm_key, environment_key;
 
 static const char *const libraries[] = {"string", "table", "math", "utf8", "coroutine", "os"};
 
 enum { LIBRARIES = sizeof libraries / sizeof *libraries };
 
-/* load(CHUNK [, NAME [, MODE [, ENVIRONMENT]]]) of text alone, in the present environment by default. */
+/* load(CHUNK [, NAME [, MODE [, ENVIRONMENT]]]): refuses byte code. The default environment is the present one. */
 static int sandbox_load(lua_State *L)
 {
 	size_t length;
@@ -60,7 +62,8 @@ static int sandbox_load(lua_State *L)
 	return 1;
 }
 
-/* setmetatable() without finalizers: Lua runs these at times of its own, without the limits. Upvalue: the function of Lua. */
+/* setmetatable() without finalizers: Lua runs these at times of its own, without the limits. Upvalue: Lua's own
+ * setmetatable(). */
 static int sandbox_setmetatable(lua_State *L)
 {
 	if (lua_istable(L, 2)) {
@@ -73,7 +76,7 @@ static int sandbox_setmetatable(lua_State *L)
 	return lua_tocfunction(L, lua_upvalueindex(1))(L);
 }
 
-/* collectgarbage("count"); whatever else is asked for, nothing is done. */
+/* collectgarbage(): only "count" works, other options do nothing. */
 static int sandbox_collectgarbage(lua_State *L)
 {
 	if (strcmp(luaL_optstring(L, 1, "collect"), "count") == 0)
@@ -83,7 +86,8 @@ static int sandbox_collectgarbage(lua_State *L)
 	return 1;
 }
 
-/* Call the function that is the first upvalue, with the `count` arguments on the stack, while jumps are held back. */
+/* Call the function in the first upvalue with the `count` arguments on the stack, between script_limit_hold() and
+ * script_limit_release(). */
 static int sandbox_call_held(lua_State *L, int count)
 {
 	int status;
@@ -122,7 +126,8 @@ static int sandbox_time(lua_State *L)
 	return sandbox_call_held(L, 1);
 }
 
-/* In the table on top of the stack, put a closure in the place of a function, which becomes its upvalue. */
+/* In the table on top of the stack, replace the function `name` by a closure of `with`, whose upvalue is the replaced
+ * function. */
 static void sandbox_wrap(lua_State *L, const char *name, lua_CFunction with)
 {
 	lua_getfield(L, -1, name);
@@ -130,7 +135,7 @@ static void sandbox_wrap(lua_State *L, const char *name, lua_CFunction with)
 	lua_setfield(L, -2, name);
 }
 
-/* In the table on top of the stack, remove what a script must not have. */
+/* Remove the fields `names`, which a script must not have, from the table on top of the stack. */
 static void sandbox_remove(lua_State *L, const char *const *names)
 {
 	for (; *names; names++) {
@@ -181,7 +186,7 @@ static void sandbox_open_libraries(lua_State *L)
 	lua_rawsetp(L, LUA_REGISTRYINDEX, &libraries_key);
 }
 
-/* Hide the metatable of strings. Its __index is set with each environment. */
+/* Hide the metatable of strings from scripts. sandbox_add_libraries() sets its __index for each environment. */
 static void sandbox_hide_texts(lua_State *L)
 {
 	lua_pushliteral(L, "");
@@ -191,7 +196,7 @@ static void sandbox_hide_texts(lua_State *L)
 	lua_pop(L, 2);
 }
 
-/* Push a metatable that reads from the table on top of the stack, which it takes, and that a script cannot see. */
+/* Replace the table on top of the stack by a metatable, hidden from scripts, whose __index is that table. */
 static void sandbox_push_reader(lua_State *L)
 {
 	lua_createtable(L, 0, 2);
@@ -227,7 +232,7 @@ void script_sandbox_open(lua_State *L, const struct script_output *output, const
 	lua_rawsetp(L, LUA_REGISTRYINDEX, &globals_key);
 }
 
-/* Add copies of the libraries to the environment on top of the stack; the copy of "string" has the methods of texts. */
+/* Add copies of the libraries to the environment on top of the stack, and make its copy of `string` the methods of texts. */
 static void sandbox_add_libraries(lua_State *L)
 {
 	lua_rawgetp(L, LUA_REGISTRYINDEX, &libraries_key);

@@ -2,7 +2,7 @@
  *
  * Called by: bin/rota-lua.c.
  * Invariants:
- * - Each line gets exactly one answer, in order. What is wrong with a request or with a script is an answer as well. */
+ * - Each request line gets exactly one answer, in order. An error of a request or of a script is an answer too. */
 #include "runner/lua/script_serve.h"
 
 #include <errno.h>
@@ -19,14 +19,14 @@ enum { ANSWER_MOST = 1000 << 10, READ_SIZE = 64 << 10 };
 
 static const char *const names[SCRIPTS] = {"job_submit", "burst_buffer"};
 
-/* A line, taken apart. */
+/* The parts of a request line "SCRIPT FUNCTION BODY". */
 struct serve_request {
 	char script[16], function[64];
-	json_t *body; /* NULL: it is no JSON */
+	json_t *body; /* NULL: the body is not JSON */
 };
 
 struct script_server {
-	struct site_script *scripts[SCRIPTS]; /* by script: the loaded script; NULL: the site has none */
+	struct site_script *scripts[SCRIPTS]; /* the loaded scripts, by kind of script; NULL: the site has no such script */
 };
 
 struct script_server *script_server_new(const struct script_paths *paths, const struct script_bounds *bounds)
@@ -56,7 +56,8 @@ static struct site_script *serve_script(const struct script_server *server, cons
 	return NULL;
 }
 
-/* Take the first word of a line. Returns false if it is longer than `size`, or followed by nothing. */
+/* Copy the first word of a line to `word`, and move *line to after it. Returns false if the word is longer than `size`, or if
+ * nothing follows it. */
 static bool serve_word(const char **line, size_t *length, char *word, size_t size)
 {
 	const char *end = memchr(*line, ' ', *length);
@@ -71,7 +72,7 @@ static bool serve_word(const char **line, size_t *length, char *word, size_t siz
 	return true;
 }
 
-/* Take a line apart. */
+/* Split a request line into its parts. */
 static bool serve_read(struct serve_request *r, const char *line, size_t length)
 {
 	if (!serve_word(&line, &length, r->script, sizeof r->script) ||
@@ -116,7 +117,7 @@ static bool serve_are_files(const json_t *files)
 	return json_is_object(files);
 }
 
-/* Returns what is wrong with the body of a request, or NULL. */
+/* Returns the reason why the body of a request is malformed, or NULL. */
 static const char *serve_body_objection(const struct serve_request *r)
 {
 	const json_t *desc = json_object_get(r->body, "desc"), *rec = json_object_get(r->body, "rec");
@@ -137,7 +138,7 @@ static const char *serve_body_objection(const struct serve_request *r)
 	return serve_are_texts(json_object_get(r->body, "args")) ? NULL : "\"args\" of the request is no array of texts";
 }
 
-/* Returns what is wrong with a request, or NULL. */
+/* Returns the reason why a request is refused, or NULL. */
 static const char *serve_objection(const struct script_server *server, const struct serve_request *r)
 {
 	if (!serve_is_function(r->function))

@@ -12,12 +12,12 @@ enum { SCRIPT_LINE_MOST = 2 << 20 }; /* longest request of this process in bytes
 
 struct script_server;
 
-/* Files of the scripts; NULL or "": none. */
+/* Paths of the site's scripts; NULL or "": the site has no such script. */
 struct script_paths {
 	const char *job_submit, *burst_buffer;
 };
 
-/* The caller keeps `bounds`. */
+/* Make a server for these scripts. The caller keeps `bounds`. */
 struct script_server *script_server_new(const struct script_paths *paths, const struct script_bounds *bounds);
 void script_server_free(struct script_server *server);
 

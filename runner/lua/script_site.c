@@ -1,11 +1,11 @@
 /* script_site.c - calls functions of one script in a sandbox (script_site.h).
  *
- * The text of the script is compiled once for each version of its file. Each call runs the compiled text anew in an environment of its
- * own, so a call sees nothing of an earlier one: neither globals nor local variables of the file.
+ * The text of the script is compiled once for each version of its file. Each call runs the compiled text in a new environment, so
+ * a call sees neither globals nor local variables of an earlier call.
  * Called by: script_serve.c.
  * Invariants:
- * - After a stop (script_limit.h), the Lua state is dropped. The next call makes a new one.
- * - A file that cannot be read or compiled gives an error at each call, until it is a good one. */
+ * - After a limit has stopped a function (script_limit.h), the Lua state is dropped. The next call makes a new one.
+ * - While the file cannot be read or compiled, each call returns an error. */
 #include "runner/lua/script_site.h"
 
 #include <errno.h>
@@ -39,11 +39,11 @@ struct site_script {
 	struct script_memory memory;
 	struct script_messages messages;
 	struct script_output output;
-	lua_State *L; /* NULL: there is none yet */
-	bool was_run; /* the script file was run once, so its messages at loading are known */
+	lua_State *L; /* NULL: no Lua state is made yet */
+	bool was_run; /* the script file was run before, so the messages that it writes while loading are already logged */
 };
 
-/* One call under way. The pointers outside of Lua are freed after a stop too. */
+/* One call under way. Its members that are not in Lua's memory are freed also when a limit stops the function. */
 struct site_call {
 	struct site_script *script;
 	const char *function;
@@ -52,10 +52,10 @@ struct site_call {
 	size_t length;
 	json_t *answer;
 	struct err e;
-	char message[ERROR_MOST]; /* of a Lua error */
+	char message[ERROR_MOST]; /* message of a Lua error */
 };
 
-static char chunk_key; /* reference of the compiled text in Lua's registry */
+static char chunk_key; /* its address is the key of the compiled text in Lua's registry */
 
 struct site_script *site_script_new(const char *path, const struct script_bounds *bounds)
 {
@@ -82,7 +82,7 @@ void site_script_free(struct site_script *s)
 	free(s);
 }
 
-/* Do both file states mean the same file with the same content? */
+/* Returns true if both file states are of the same file with the same content. */
 static bool site_is_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
@@ -90,7 +90,7 @@ static bool site_is_same(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* Read the file, whose version becomes *version. Returns its malloc'ed text, or NULL with an error. */
+/* Read the script file, and set *version to its file status. Returns the malloc'ed text, or NULL with an error. */
 static char *site_read(const char *path, struct stat *version, size_t *length, struct err *e)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -119,7 +119,7 @@ static char *site_read(const char *path, struct stat *version, size_t *length, s
 	return text;
 }
 
-/* Build the sandbox and compile the text. */
+/* Build the sandbox and compile the script's text. */
 static int site_load(lua_State *L)
 {
 	struct site_call *call = lua_touserdata(L, 1);
@@ -127,7 +127,7 @@ static int site_load(lua_State *L)
 	size_t length = call->length;
 
 	script_sandbox_open(L, &call->script->output, call->script->bounds->cluster);
-	if (length && *text == '#') { /* a first line that names the program; its end stays, for the numbers of lines */
+	if (length && *text == '#') { /* skip a first line "#!...", but keep its newline, so that line numbers stay right */
 		size_t line = strcspn(text, "\n");
 
 		text += line < length ? line : length;
@@ -140,7 +140,8 @@ static int site_load(lua_State *L)
 	return 0;
 }
 
-/* Run the compiled text in a new environment. It stays on the stack, above the contents of the files of the request, or nil. */
+/* Run the compiled text in a new environment. Leaves two values on the stack: the contents of the request's files (or nil), and
+ * above them the environment. */
 static void site_run_text(lua_State *L, struct site_script *s, const json_t *files)
 {
 	if (files)
@@ -189,8 +190,8 @@ static int site_push_stage_arguments(lua_State *L, const json_t *request, const 
 	return count + 1;
 }
 
-/* Push the function, called `name`, and its arguments, and call it. Its results, whose number is returned, are on the stack above its
- * job if `has_job`. */
+/* Push the function `name` and its arguments, and call it. Returns the number of results, which are on top of the stack.
+ * `has_job`: the job is left on the stack below them. */
 static int site_call_pushed(lua_State *L, const json_t *request, const char *name, bool has_job)
 {
 	int count, top;
@@ -219,8 +220,8 @@ static json_t *site_add_changes(json_t *answer, const char *name, json_t *change
 	return NULL;
 }
 
-/* Make the answer from the `count` results on top of the stack, the job below them and the files at `files`. It is not in Lua's
- * memory, so jumps must be held back. */
+/* Returns the answer, made from the `count` results on top of the stack, the job below them and the files at `files`. It is not
+ * in Lua's memory, so the caller must have called script_limit_hold(). */
 static json_t *site_answer(lua_State *L, struct site_call *call, const char *name, int count, const json_t *job, int files)
 {
 	const json_t *texts = json_object_get(call->request, "files");
@@ -259,7 +260,8 @@ static int site_call_function(lua_State *L)
 	return 0;
 }
 
-/* Call a function of this file with the call as its argument. Returns false with a message if there is a Lua error. */
+/* Run `function`, a function of this file, in protected mode, with `call` as its argument. Returns false with call->message after
+ * a Lua error. */
 static bool site_protected(struct site_call *call, lua_CFunction function)
 {
 	lua_State *L = call->script->L;
@@ -281,7 +283,7 @@ static bool site_protected(struct site_call *call, lua_CFunction function)
 	return status == LUA_OK;
 }
 
-/* What runs with limits. */
+/* The part of a call that script_limit_run() runs with limits. */
 static void site_run(void *arg)
 {
 	struct site_call *call = arg;
@@ -320,7 +322,7 @@ static bool site_prepare(struct site_call *call)
 	return true;
 }
 
-/* The answer after the call. */
+/* Returns the answer of a call that has ended or was stopped. */
 static json_t *site_finish(struct site_call *call, enum script_stop stop)
 {
 	const struct script_bounds *bounds = call->script->bounds;

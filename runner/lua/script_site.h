@@ -1,4 +1,4 @@
-/* script_site.h - a site's script in a sandbox, ready to be called again and again. */
+/* script_site.h - loads a site's script into a sandbox, and calls its functions. */
 #ifndef ROTA_RUNNER_SCRIPT_SITE_H
 #define ROTA_RUNNER_SCRIPT_SITE_H
 
@@ -9,7 +9,7 @@ struct script_bounds {
 	long long instructions;
 	size_t memory; /* bytes */
 	double seconds;
-	const char *cluster; /* name, or NULL */
+	const char *cluster; /* name of the cluster, or NULL */
 };
 
 struct site_script;
@@ -18,8 +18,8 @@ struct site_script;
 struct site_script *site_script_new(const char *path, const struct script_bounds *bounds);
 void site_script_free(struct site_script *script);
 
-/* Call a function with what the request has ("desc", "rec", "parts", "uid", "args", "job_info", "files"). Returns a new answer:
- * {"rc", ...} or {"error"}. */
+/* Call a function with arguments from the members of the request ("desc", "rec", "parts", "uid", "args", "job_info", "files").
+ * Returns a new answer: {"rc", ...} or {"error"}. */
 json_t *site_script_call(struct site_script *script, const char *function, const json_t *request);
 
 #endif
