@@ -1,5 +1,5 @@
-/* rota-checkpoint.c - main of the program that starts steps from checkpoints and makes checkpoints of what they save. The keeper and
- * `rota checkpoint` start it; people do not. */
+/* rota-checkpoint.c - main of the program that starts steps from checkpoints, and makes checkpoints of the files that they save.
+ * The keeper and `rota checkpoint` start it; people do not. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,8 @@ static int usage(void)
 	return 2;
 }
 
-/* Inside a step: its folder is that above ROTA_CHECKPOINT_DIR, and the folder for all steps that above it. */
+/* Make a checkpoint of files, inside a step. The step's folder is the parent of ROTA_CHECKPOINT_DIR, and the folder for all steps
+ * is the parent of that. */
 static int call_done(char *const *files)
 {
 	const char *next = getenv("ROTA_CHECKPOINT_DIR"), *config = getenv("ROTA_CONFIG"), *asked = getenv("ROTA_CHECKPOINT"),

@@ -1,8 +1,8 @@
-/* rota-credd.c - the main of the keeper of credentials: one event loop with it on it.
+/* rota-credd.c - the main of rota-credd, which keeps credentials of users: one event loop.
  *
  * Called by: `rota up` or systemd.
  * Invariants:
- * - It is unprivileged, and the only process that has the keys of credentials. */
+ * - rota-credd is unprivileged, and the only process that has the keys of credentials. */
 #include "credmgr/credd.h"
 #include "lib/conf.h"
 #include "lib/daemon.h"

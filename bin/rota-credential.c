@@ -1,10 +1,10 @@
-/* rota-credential.c - the main of the program that reads the secrets of users and talks to the servers that renew them, without keys
- * and without a database.
+/* rota-credential.c - the main of the program that parses secrets of users, and connects to the servers that renew or test them.
+ * It has no keys and no database.
  *
  * Called by: rota-credd, in a process group of its own and with a time limit.
  * Invariants:
- * - The secret comes by standard input and leaves by standard output; no argument, file or message has it.
- * - An exit status other than 0 comes with one line on standard error that its owner can understand. */
+ * - The secret is read from standard input and written to standard output; no argument, file or message has it.
+ * - With an exit status other than 0, standard error has one line for the owner of the credential. */
 #include <getopt.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static int usage_fail(const char *what)
 	return EXIT_USAGE;
 }
 
-/* Print why it did not work, as one line. */
+/* Print an error as one line for the owner of the credential, and return the exit status. */
 static int main_fail(struct err *e)
 {
 	text_clean(e->message);
@@ -66,7 +66,7 @@ static bool option_time(const char *text, int64_t *at)
 	return end != text && !*end && *at > 0 && *at <= KIND_TIME_MOST;
 }
 
-/* Read the options. Returns NULL, or what is wrong with them. */
+/* Read the options. Returns NULL, or the reason why they are wrong. */
 static const char *options_read(int argc, char **argv, struct kind_options *options)
 {
 	static const struct option list[] = {
@@ -133,7 +133,8 @@ static enum kind_reach credential_reach(const struct kind *kind, enum action act
 	return action == ACTION_RENEW ? KIND_REACH_SERVERS : KIND_REACH_NOTHING;
 }
 
-/* Read, renew or try the secret, and write the answer. The secret is written first, so facts without one are never complete. */
+/* Inspect, renew or test the secret, and write the answer. The secret is written before the facts, so whoever reads complete
+ * facts has the secret too. */
 static bool credential_run(const struct kind *kind, enum action action, const struct kind_options *options, struct err *e)
 {
 	enum kind_reach reach = credential_reach(kind, action);

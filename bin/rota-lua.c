@@ -1,13 +1,13 @@
 /* rota-lua.c - the main of the program that runs functions of a site's Lua scripts, as the account of runnerd, without keys and
  * without a database.
  *
- * `serve`, for synchronous functions, has no files for writing, sockets, programs or new processes (runner/lua/script_confine.c), and
- * bounds each call. `call`, for asynchronous ones, can do what its account can, also run set-user-id programs such as sudo, as
- * prologs can; it writes no core file and has no descriptors but the standard ones and 3.
+ * `rota-lua serve`, for synchronous functions, cannot write files, open sockets or start processes (runner/lua/script_confine.c),
+ * and each call has limits. `rota-lua call`, for asynchronous functions, can do whatever its account can, as prologs can; it
+ * writes no core file, and has only the standard descriptors and 3.
  * Called by: runnerd, in a process group of its own.
  * Invariants:
- * - `call` writes its answer to descriptor 3 once, and then exits with 0. A call that was ended by a signal has no answer, or has not
- *   exited with 0. */
+ * - `call` writes its answer to descriptor 3 once, and then exits with 0. If a signal ends it, there is no answer, or the exit
+ *   status is not 0. */
 #include <fcntl.h>
 #include <getopt.h>
 #include <jansson.h>
@@ -69,7 +69,7 @@ static bool option_number(const char *text, double most, double *value)
 	return end != text && !*end && *value > 0 && *value <= most;
 }
 
-/* Read the options of `serve`. Returns NULL, or what is wrong with them. */
+/* Read the options of `serve`. Returns NULL, or the reason why they are wrong. */
 static const char *options_read(int argc, char **argv, struct script_paths *paths, struct script_bounds *bounds)
 {
 	static const struct option options[] = {
@@ -120,7 +120,8 @@ static int lua_serve(int argc, char **argv)
 	return good ? EXIT_SUCCESS : main_fail(&e);
 }
 
-/* The handler of SIGTERM in `call`: end this process by the signal, and the programs that it runs, if the process group is its own. */
+/* Handler of SIGTERM in `call`: ends this process by the signal, and also the programs that it runs, if this process leads its
+ * process group. */
 static void call_end(int number)
 {
 	signal(number, SIG_DFL);
@@ -130,8 +131,8 @@ static void call_end(int number)
 		raise(number);
 }
 
-/* Returns the answer as one line, malloc'ed. Where descriptor 3 is a file that cannot grow and is too small for it, the function has
- * failed. */
+/* Returns the answer as one line, malloc'ed. If descriptor 3 is a file of fixed size, and the answer is longer, returns the
+ * answer that the function has failed. */
 static char *call_line(const json_t *answer)
 {
 	char *text = json_dumps(answer, JSON_COMPACT), *line = xasprintf("%s\n", text ? text : "{}");

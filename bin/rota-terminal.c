@@ -5,7 +5,7 @@
 
 #include "procmgr/terminal/terminal.h"
 
-/* Returns a number of rows or columns, or 0 if the text is none. */
+/* Returns the number of rows or columns in `text`, or 0 if it is no such number. */
 static int read_size(const char *text)
 {
 	char *end;

@@ -28,7 +28,7 @@ static void part_close(void *part)
 
 static const struct loop_part part = {part_open, part_close};
 
-/* Verify, as the account of runnerd, that no other user can change the programs and scripts that it runs. */
+/* Verify, as the account of runnerd, that no other user can change the programs and scripts that runnerd runs. */
 static bool check_programs(const struct conf *conf, struct err *e)
 {
 	const char *const paths[] = {conf->controller_prolog, conf->controller_epilog,	conf->mail_program,

@@ -39,7 +39,7 @@ static int hand_over(char **argv)
 	return EXIT_NO_GATE;
 }
 
-/* Is the word --config or an abbreviation of it, with or without a value? */
+/* Returns true if the word is --config or an abbreviation of it, with or without a value. */
 static bool names_instance(const char *word)
 {
 	static const char option[] = "--config";
@@ -48,7 +48,7 @@ static bool names_instance(const char *word)
 	return length > 2 && length < sizeof option && !strncmp(word, option, length);
 }
 
-/* Is jobmgrd reached by the local socket? */
+/* Returns true if gate.url is not set, so jobmgrd is reached by the local socket. */
 static bool has_no_url(void)
 {
 	const struct conf *conf = call_conf_try();
@@ -56,7 +56,7 @@ static bool has_no_url(void)
 	return !conf || !*conf->gate_url;
 }
 
-/* Inside a job, sub-steps need no jobmgrd. */
+/* Returns true inside a job, where `rota run` needs no jobmgrd. */
 static bool is_inside(void)
 {
 	const char *path = getenv("ROTA_STEP_SOCKET");
@@ -64,8 +64,8 @@ static bool is_inside(void)
 	return path && *path;
 }
 
-/* Can this program run the verb of the command line? Without a configuration it can too: the verb reports that the
- * configuration is missing. */
+/* Returns true if this program can run the verb of the command line. Also true without a configuration: the verb then reports
+ * that the configuration is missing. */
 static bool is_everyday(int argc, char **argv)
 {
 	if (argc < 2 || !verb_find(argv[1]))

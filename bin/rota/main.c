@@ -8,7 +8,7 @@
 #include "lib/http_tls.h"
 #include "lib/standard.h"
 
-/* Report an unknown verb and suggest the nearest. A script without a verb is to be submitted. */
+/* Report an unknown verb and suggest the nearest one; for the name of a script, suggest `rota submit`. */
 static int verb_unknown(const char *word)
 {
 	const char *near = verb_like(word);

@@ -3,9 +3,10 @@
  * Called by: `rota admin db upgrade`, `rota up`.
  * Invariants:
  * - Migrations make and change the tables. Each is applied once, in the order of the numbers.
- * - A database is refused if one of its migrations is unknown to this binary, or is not the same text here (its hash differs).
+ * - A database is refused if one of its migrations is unknown to this binary, or has another text in this binary (the hash
+ *   differs).
  * - The schemas `api`, `internal`, `acct` and `live` have the functions and views of sql/. They are dropped and built anew if a
- *   migration was applied, or if sql/ is not the same text as at the last time (its hash differs).
+ *   migration was applied, or if the hash of sql/ in this binary differs from that of the last upgrade.
  * - An upgrade of a database that is up to date changes nothing. */
 #include "bin/rota/admin/admin_db.h"
 
@@ -275,7 +276,7 @@ static bool upgrade_within(PGconn *db, struct admin_db_report *report, struct er
 	       api_install(db, report, e) && sql_run(db, "database", "commit", e);
 }
 
-/* Notices of "if exists" and the like are of no interest to an administrator. */
+/* Notice receiver that prints nothing: notices of "if exists" and the like do not interest an administrator. */
 static void notice_drop(void *arg, const PGresult *result)
 {
 	(void)arg;

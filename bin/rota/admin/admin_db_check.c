@@ -2,7 +2,7 @@
  *
  * Called by: `rota admin`.
  * Invariants:
- * - sql/cluster/db_check.sql decides what is right or wrong, since the server may be a standby of any version of Rota. */
+ * - sql/cluster/db_check.sql decides which findings are bad, since the server may be a standby of another version of Rota. */
 #include "bin/rota/admin/admin_db_check.h"
 
 #include <jansson.h>
@@ -71,7 +71,8 @@ static PGresult *findings_ask(const char *conninfo, PGconn *db, const char *quer
 	return NULL;
 }
 
-/* Ask and print. Returns the exit status. `offers`, where it is not NULL, is set to whether the database shows what --yes would do. */
+/* Run a query and print its findings. Returns the exit status. If `offers` is not NULL, *offers says whether the findings list
+ * what --yes would do. */
 static int findings_run(const char *conninfo, const char *query, int count, const char *const *values, bool json, bool *offers)
 {
 	PGconn *db = PQconnectdb(conninfo);

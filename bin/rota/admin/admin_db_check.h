@@ -4,11 +4,11 @@
 
 #include <stdbool.h>
 
-/* Print what is found about the database at `conninfo`. Returns the exit status: EXIT_REFUSED if something is wrong. */
+/* Check the database at `conninfo` and print the findings. Returns the exit status: EXIT_REFUSED if a finding is bad. */
 int admin_db_check(const char *conninfo, bool json);
 
-/* Print what has to be done before daemons use a restored database. With `accepts`: one that they refuse as an older copy. With `acts`: do
- * it. `skip`: how many job numbers to leave out. Returns the exit status. */
+/* Print what must be done before daemons use a restored database or, with `accepts`, a database that they refuse as an older
+ * copy. With `acts`: do it. `skip`: number of job numbers to leave out. Returns the exit status. */
 int admin_db_begin(const char *conninfo, bool accepts, const char *skip, bool acts, bool json);
 
 #endif

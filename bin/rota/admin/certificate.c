@@ -98,7 +98,7 @@ static bool is_address(const char *name)
 	return inet_pton(AF_INET, name, bytes) == 1 || inet_pton(AF_INET6, name, bytes) == 1;
 }
 
-/* Is this a host name, or a name like rota_jobmgr that is written as one? */
+/* Returns true if `name` is a host name, or has only characters of host names and "_", such as rota_jobmgr. */
 static bool is_host(const char *name)
 {
 	static const char characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
@@ -106,7 +106,7 @@ static bool is_host(const char *name)
 	return length > 0 && length <= HOST_MOST && strspn(name, characters) == length;
 }
 
-/* Returns names in the form of the extension subjectAltName, "DNS:head,IP:10.0.0.1"; malloc'ed. NULL with an error if one is
+/* Returns names in the form of the extension subjectAltName, "DNS:head,IP:10.0.0.1"; malloc'ed. NULL with an error if a name is
  * malformed. */
 static char *alternative_names(const char *names, struct err *e)
 {

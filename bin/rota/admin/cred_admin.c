@@ -1,4 +1,4 @@
-/* cred_admin.c - `rota admin cred`: the next key of rota-credd.
+/* cred_admin.c - `rota admin cred rotate`: asks for the next key of rota-credd.
  *
  * Called by: `rota admin`. */
 #include "bin/rota/admin/cred_admin.h"

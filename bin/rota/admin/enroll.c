@@ -137,7 +137,7 @@ int enroll_nodes(const char *names, const char *login, const char *path, bool js
 	} else if (ok) {
 		ok = enroll_each(names, file, logins, &e);
 	}
-	/* Passwords that the server has are saved, also after a failure of another one. */
+	/* After a failure too, save the passwords that the server has taken already. */
 	if (file && json_array_size(logins) > 0 && !password_file_save(file, ok ? &e : &(struct err){0}))
 		ok = false;
 	if (ok)

@@ -7,11 +7,11 @@
 
 /* Open the login of nodes with a new password, and set the password in `file`. `names` is one name, or with `login` a list like
  * n[1-16]; if `login` is NULL, the login is the node's own. The server gets the verifier of the password and never the password
- * itself. Returns the login, malloc'ed; NULL with an error on failure, and then an earlier password still holds. */
+ * itself. Returns the login, malloc'ed; NULL with an error on failure, when an earlier password is still valid. */
 char *enroll(const struct conf *conf, const char *names, const char *login, struct password_file *file, struct err *e);
 
-/* Is a verifier, as pg_authid.rolpassword has it, that of a password? RFC 5802: it has, in base64, the salt and
- * SHA-256(HMAC(PBKDF2(password, salt), "Client Key")). For passwords of ASCII only, which need no preparation. */
+/* Returns true if `verifier`, a SCRAM verifier as in pg_authid.rolpassword, is that of the password. By RFC 5802 it has, in
+ * base64, the salt and SHA-256(HMAC(PBKDF2(password, salt), "Client Key")). Only for ASCII passwords, which need no SASLprep. */
 bool enroll_fits(const char *verifier, const char *password);
 
 /* Run `rota admin node enroll NAMES`: without `login`, each of the nodes gets a password. `path` is the file for the passwords; if

@@ -1,4 +1,4 @@
-/* node_request.c - sends a request about the power or the reboot of nodes, and prints what becomes of each.
+/* node_request.c - sends a request about the power or the reboot of nodes, and prints the outcome for each node.
  *
  * Called by: power_admin.c and reboot_admin.c. */
 #include "bin/rota/admin/node_request.h"

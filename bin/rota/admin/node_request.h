@@ -5,11 +5,11 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* What differs between the requests. */
+/* Properties in which the requests of `rota admin power` and `rota admin node reboot` differ. */
 struct node_request {
 	const char *call;			    /* name of the call of the HTTP API */
 	const char *rows;			    /* name of the list in the answer to the action "list" */
-	const char *(*outcome)(const json_t *node); /* returns, in words, what becomes of a node */
+	const char *(*outcome)(const json_t *node); /* returns, in words, the outcome of the request for a node */
 	void (*print)(const json_t *rows);	    /* prints the rows of a list */
 };
 

@@ -40,7 +40,7 @@ static bool packed_flush(struct packed *p, int how, struct err *e)
 	return true;
 }
 
-/* Gather bytes until a block is full, because rows are short. */
+/* Compress only whole blocks, since rows are short: gather bytes until a block is full. */
 bool packed_write(struct packed *p, const char *bytes, int size, struct err *e)
 {
 	for (size_t left = (size_t)size; left > 0;) {

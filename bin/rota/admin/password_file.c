@@ -2,7 +2,7 @@
  *
  * Called by: `rota admin node enroll`, `rota up`.
  * Invariants:
- * - Lines that others wrote are kept, and stay behind ours: libpq takes the first line that fits.
+ * - Lines that other programs or people wrote are kept, after those of Rota: libpq uses the first line that matches.
  * - Passwords are wiped from memory. */
 #include "bin/rota/admin/password_file.h"
 
@@ -22,7 +22,7 @@ struct password_file {
 	uid_t uid;	    /* owner of the password file, if root writes the file */
 	gid_t gid;
 	bool is_given; /* the password file does not exist, or `uid` owns the file */
-	char **lines;  /* without their newlines */
+	char **lines;  /* lines of the file without their newlines */
 	size_t count;
 };
 
@@ -66,7 +66,7 @@ static bool file_read(struct password_file *file, struct err *e)
 	return err_hint(e, "Remove it, or name another file with --file.");
 }
 
-/* The owner of the file is the account, or else the owner of its folder. */
+/* Set the owner of the file: the account, or the owner of the file's folder if `account` is NULL. */
 static bool find_owner(struct password_file *file, const char *account, struct err *e)
 {
 	const struct passwd *pw = account && *account ? getpwnam(account) : NULL;

@@ -140,7 +140,7 @@ static bool pki_init(const struct pki_line *line, json_t *rows, struct err *e)
 	return good;
 }
 
-/* Returns the key of a certificate to be issued: the one that an interrupted call left, or a new one. */
+/* Returns the key for a new certificate: the key that an interrupted call has left, or a new one. */
 static EVP_PKEY *key_have(const struct pki_line *line, struct err *e)
 {
 	if (!file_exists(line, line->name, "key"))

@@ -49,7 +49,7 @@ static void runs_print(const json_t *runs)
 	}
 }
 
-/* Has the instance a program for an action? Without one, the node would wait for it for ever. */
+/* Returns true if the instance has a program for the action. Without a program, the node would wait for ever. */
 static bool program_is_there(const char *action, struct err *e)
 {
 	const struct conf *conf = call_conf();

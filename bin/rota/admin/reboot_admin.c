@@ -11,7 +11,7 @@
 #include "bin/rota/print/format.h"
 #include "lib/err.h"
 
-/* Returns, in words, what becomes of a node whose reboot an answer names. */
+/* Returns, in words, the outcome of a request to reboot a node, from its row in the answer. */
 static const char *node_outcome(const json_t *node)
 {
 	const char *reboot = format_text(node, "reboot");

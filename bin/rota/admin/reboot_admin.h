@@ -7,7 +7,7 @@
 
 #include "lib/err.h"
 
-/* Does the instance have a program that reboots nodes? */
+/* Returns true if the instance has a program that reboots nodes. */
 bool reboot_admin_is_possible(struct err *e);
 
 /* Do "reboot" (`values`: reason, asap, next), "cancel" or "list" of reboots of nodes; `nodes` may be NULL for a list. Returns the exit

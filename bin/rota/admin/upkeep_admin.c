@@ -1,5 +1,5 @@
-/* upkeep_admin.c - `rota admin node change-all`, `changes` and `cancel-change`: changes of many nodes, some at a time; and `node health`:
- * what checks say about nodes.
+/* upkeep_admin.c - `rota admin node change-all`, `changes` and `cancel-change`: changes of many nodes, some at a time; and `node
+ * health`: results of checks of nodes.
  *
  * Called by: `rota admin`. */
 #include "bin/rota/admin/upkeep_admin.h"
@@ -63,7 +63,8 @@ static void health_print(const json_t *health)
 	}
 }
 
-/* The actions: their request, its action and how its operand is called ("": there is none), and the list in its answer. */
+/* Actions of `rota admin node`: the request, the action in the request, the name of the operand in it ("": no operand), and the
+ * list in its answer. */
 static const struct upkeep_action {
 	const char *name, *request, *action, *operand, *list;
 	bool needs_operand, takes_values;

@@ -7,7 +7,7 @@
 
 #include "bin/rota/line/verb.h"
 
-/* Is the action change-all, changes, cancel-change or health? upkeep_admin.c carries out only these. */
+/* Returns true if the action is change-all, changes, cancel-change or health, which upkeep_admin_run() carries out. */
 bool upkeep_admin_has(const char *action);
 
 /* Carry out an action that upkeep_admin_has() names; `operand`: the number of a change, or nodes; may be NULL. `values`: the

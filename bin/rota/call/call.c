@@ -1,8 +1,7 @@
 /* call.c - the client of the HTTP API: one connection per process, JSON requests and answers, refusals printed in one place.
  *
- * Called by: every verb that needs jobmgrd, through call_gate().
- * A refusal is {"error": {code, message, hint}}; for scripts with a list of problems, each with its file and line
- * (jobmgr/gate/gate_answer.h). */
+ * Called by: every verb that needs jobmgrd, through call_gate(). A refusal is {"error": {code, message, hint}}. The refusal of a
+ * script also has a list of problems, each with its file and line (jobmgr/gate/gate_answer.h). */
 #include "bin/rota/call/call.h"
 
 #include <stdio.h>
@@ -18,14 +17,14 @@
 #include "lib/text.h"
 #include "lib/unreachable.h"
 
-enum { STALE_PATIENCE = 10 }; /* seconds for which jobmgrd may look for a standby */
+enum { STALE_PATIENCE = 10 }; /* seconds for which requests with --stale-ok are tried, while jobmgrd connects to a standby */
 enum { SILENT_US = 2000000 }; /* a command that waits longer prints a message */
 
 static struct {
 	struct conf conf;
 	const char *path;
 	bool loaded;
-	bool json, stale; /* stale: requests agree to an old answer */
+	bool json, stale; /* stale: requests accept an old answer */
 	json_t *age;	  /* member `stale` of the last answer, the age of that answer; NULL: the answer is up to date */
 	void (*before_failure)(void);
 	bool waited; /* the message about waiting was printed since the last call_waited() */
@@ -284,7 +283,7 @@ static void problems_print(const json_t *problems)
 	}
 }
 
-/* Print the texts of the site's script for the user. */
+/* Print the texts for the user that the site's script job_submit has written. */
 static void texts_print(const json_t *answer)
 {
 	const json_t *job, *text;
@@ -297,7 +296,7 @@ static void texts_print(const json_t *answer)
 			fprintf(stderr, "rota: %s\n", json_string_value(text) ? json_string_value(text) : "");
 }
 
-/* Keep what an answer says of its age, and print that the first time. */
+/* Store the member "stale" of an answer, its age, and print a message about it once. */
 static void age_take(const json_t *answer)
 {
 	json_t *age = json_object_get(answer, "stale");
@@ -349,7 +348,7 @@ static void refusal_json_print(const json_t *answer, int status)
 	error_json_print(&e);
 }
 
-/* Append the seconds for which rota tried to an error message. */
+/* Append to an error message for how many seconds rota has tried. */
 static void tried_add(struct err *e, int64_t seconds)
 {
 	size_t end = strlen(e->message);
@@ -393,7 +392,8 @@ static void waiting_print(const json_t *answer, int status, bool answered)
 	gate.waited = true;
 }
 
-/* Send a request until jobmgrd is available, with growing pauses, for so many seconds after the first failure. */
+/* Send a request again and again until jobmgrd is available, with growing pauses, for up to `patience` seconds after the first
+ * failure. */
 static json_t *call_tries(const char *verb, json_t *request, int patience)
 {
 	int64_t failed = 0, left; /* time of the first failure, which may follow a long poll; milliseconds that are left since */

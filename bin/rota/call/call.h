@@ -25,11 +25,11 @@ const char *call_config_path(void);
 /* Handle --json: refusals then also go to standard output, as jobmgrd sent them. */
 void call_use_json(void);
 
-/* Handle --stale-ok: requests agree to an answer of a standby while no database can be written to. They are then tried for some seconds,
- * and a message says how old the answer is. */
+/* Handle --stale-ok: requests accept an answer from a standby while no database can be written to. Such requests are tried for
+ * some seconds, and a message says how old the answer is. */
 void call_use_stale(void);
 
-/* Returns the member "stale" of the last answer, NULL if that is not an old one. */
+/* Returns the member "stale" of the last answer, NULL if the answer is up to date. */
 const json_t *call_stale(void);
 
 /* Call `then` before an error is printed, for example to leave a full-screen display. */
@@ -44,8 +44,8 @@ json_t *call_gate(const char *verb, json_t *request);
  * day, longer than any patience. Prints a message after two seconds of waiting. */
 json_t *call_gate_patiently(const char *verb, json_t *request);
 
-/* Was the message that the command waits for jobmgrd printed since the last call of this function? Then that message is on the
- * screen. */
+/* Returns true if the message that the command waits for jobmgrd was printed since the last call of this function, so it is on
+ * the screen. */
 bool call_waited(void);
 
 /* Send a request once, free it and print nothing. Returns false with an error after a refusal or without an answer. */
@@ -55,8 +55,8 @@ bool call_try(const struct conf *conf, const char *verb, json_t *request, json_t
  * http_socket(), NULL with an error. */
 struct http *call_upgrade(const struct conf *conf, const char *verb, json_t *request, const char *protocol, struct err *e);
 
-/* Exit status after call_gate() returned NULL: EXIT_REFUSED, or EXIT_NO_GATE if jobmgrd did not answer or had no connection to
- * the database. */
+/* Returns the exit status after call_gate() returned NULL: EXIT_REFUSED, or EXIT_NO_GATE if jobmgrd did not answer or had no
+ * connection to the database. */
 int call_status(void);
 
 /* Print the answer of the last call unchanged (--json). */

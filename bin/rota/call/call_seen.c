@@ -1,7 +1,8 @@
-/* call_seen.c - where `rota` keeps which incarnation of the database has answered its user: a file of the user for each jobmgrd.
+/* call_seen.c - names the file in which `rota` keeps the newest incarnation of the database that its user has seen: one file for
+ * each user and jobmgrd.
  *
- * Called by: call.c when the configuration is loaded.
- * Invariants: there is no file before the database was promoted or restored: every copy is of the first incarnation. */
+ * Called by: call.c when the configuration is loaded. Invariants: the file does not exist while the database has its first
+ * incarnation, before it was ever promoted or restored. */
 #include "bin/rota/call/call_seen.h"
 
 #include <stdlib.h>

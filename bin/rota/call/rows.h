@@ -9,7 +9,7 @@
  * if the lines are printable ASCII apart from tabs and newlines. */
 json_t *rows_answer(const char *answer, bool *plain);
 
-/* Call `each` with the fields of every line, the oldest first. Missing fields are "". */
+/* Call `each` with the `count` fields of every line, the oldest line first. Missing fields are "". */
 void rows_each(const char *lines, int count, void (*each)(char **fields, void *arg), void *arg);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Called by: `rota cred add`.
  * Invariants:
- * - The secret leaves this process sealed only, bound to cluster, user, name and kind. */
+ * - The secret leaves this process only in a box that is bound to cluster, user, name and kind. */
 #include "bin/rota/call/upload.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 enum { UPLOAD_SECONDS = 30 /* seconds for which one request waits until rota-credd has taken the secret */ };
 
-/* Returns the path of the caller's Kerberos ticket cache, malloc'ed; NULL with an error if it is no file. */
+/* Returns the path of the caller's Kerberos ticket cache, malloc'ed; NULL with an error if the cache is not a file. */
 static char *upload_ticket(struct err *e)
 {
 	const char *name = getenv("KRB5CCNAME");

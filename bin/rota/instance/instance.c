@@ -2,8 +2,8 @@
  *
  * Called by: `rota up`, `rota down` and `rota status`.
  * Invariants:
- * - A daemon is alive if it holds its lock. PostgreSQL is alive if a process has its working directory. A pid file alone
- *   proves nothing. */
+ * - A daemon is alive if it holds its lock. PostgreSQL is alive if a process has pg/data as its working directory. A pid file
+ *   alone proves nothing. */
 #include "bin/rota/instance/instance.h"
 
 #include <dirent.h>

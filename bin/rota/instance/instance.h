@@ -31,7 +31,7 @@ struct instance {
 bool instance_open(struct instance *in, const char *account, struct err *e);
 void instance_close(struct instance *in);
 
-/* Lock out other `rota up` and `rota down` of the home until instance_close(). */
+/* Take the lock of the instance, so that no other `rota up` or `rota down` changes it until instance_close(). */
 bool instance_lock(struct instance *in, struct err *e);
 
 /* Returns a malloc'ed path below the home of the instance; `format` gives the part after the home. */
@@ -49,8 +49,8 @@ pid_t instance_postgres(const struct instance *in);
 pid_t instance_daemon(const struct instance *in, const char *name);
 pid_t instance_launcher(const struct instance *in, const char *node);
 
-/* instance_postgres_is(): Does the process belong to the PostgreSQL server of the instance? instance_postgres_any(): Returns
- * the pid of any process of that server, 0 if there is none. Child processes may outlive a killed server. */
+/* instance_postgres_is(): Returns true if the process belongs to the PostgreSQL server of the instance. instance_postgres_any():
+ * Returns the pid of any process of that server, 0 if there is none. Child processes may outlive a killed server. */
 bool instance_postgres_is(const struct instance *in, pid_t pid);
 pid_t instance_postgres_any(const struct instance *in);
 

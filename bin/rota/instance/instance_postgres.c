@@ -31,7 +31,7 @@ bool instance_postgres_is(const struct instance *in, pid_t pid)
 	return is;
 }
 
-/* Is this process of the server a child of the postmaster? Children replace their command line by a title. */
+/* Returns true if this process of the server is a child of the postmaster: children replace their command line by a title. */
 static bool postgres_is_child(pid_t pid)
 {
 	char command[32];

@@ -46,7 +46,7 @@ static bool handed_on(const char *variable)
 	return false;
 }
 
-/* Returns the environment of a daemon; used until exec. */
+/* Returns the environment of a daemon. Its texts are those of this process, so it is valid only until exec. */
 static char **daemon_environment(const struct instance *in)
 {
 	size_t count = 0, at = 0;
@@ -234,7 +234,7 @@ bool process_await(const struct instance *in, const char *name, pid_t pid, int s
 	return true;
 }
 
-/* A daemon that was found running. */
+/* Arguments of a wait for a daemon that was found running. */
 struct seen {
 	const struct process_part *part;
 	pid_t pid;

@@ -13,7 +13,8 @@ struct up_wish {
 	long mem_mb;
 };
 
-/* Refuse a home, or a folder of programs, that the account of the instance cannot enter. Called before anything is made. */
+/* Returns false with an error if the account of the instance cannot enter the home or the folder of programs. Called before
+ * anything is made. */
 bool up_reach(const struct instance *in, struct err *e);
 
 /* Make the folders of an instance with their owners; make its keys. */
@@ -39,10 +40,11 @@ const struct passwd *up_account_find(const char *key, const char *account, struc
 /* Make the pid file of a daemon, which belongs to its account. */
 bool up_pid_file_make(const struct instance *in, const char *daemon, uid_t uid, gid_t gid, struct err *e);
 
-/* Make the keys for credentials, if the instance holds any: those of rota-credd, and the one of the nodes. */
+/* If the instance holds credentials, make the keys of rota-credd, and the key of the nodes. */
 bool up_credential_keys(const struct instance *in, const struct up_wish *wish, struct err *e);
 
-/* Make the pid file of runnerd and the folder of its socket. Its account cannot make files in the folder of another one. */
+/* Make the pid file of runnerd and the folder of its socket. The account of runnerd cannot make files in folders of the
+ * instance's account. */
 bool up_runner_files(const struct instance *in, struct err *e);
 
 /* Set a new configuration: the default of every key, then the account and the paths of the instance. */
@@ -58,14 +60,15 @@ bool up_database(const struct instance *in, const struct up_wish *wish, struct e
 
 /* Write pg_hba.conf and pg_ident.conf of a new cluster in `folder` of the instance; runs as the account. */
 bool up_doors_make(const struct instance *in, const char *folder, struct err *e);
-/* Make sure that the running server lets all roles of Rota in. */
+/* Make sure that all roles of Rota may connect to the running PostgreSQL server. */
 bool up_doors(const struct instance *in, struct err *e);
 
 /* Start jobmgrd and wait until it answers. Start nodemgrd, and rota-credd if the instance holds credentials. Start runnerd if a controller prolog or epilog is configured or
  * mail can be sent. */
 bool up_daemons(const struct instance *in, struct err *e);
 
-/* Give each login of the nodes, rows of the API's verb `nodes`, a password that the database takes, unless it has one. */
+/* Make sure that each login of `nodes`, rows of the API's verb `nodes`, has a password in the password file that the database
+ * accepts. */
 bool up_logins(const struct instance *in, const json_t *nodes, struct err *e);
 
 /* Name of the one launcher of virtual nodes, and of the login of its process manager; it serves n1, n2 and so on. */

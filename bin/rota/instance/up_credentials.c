@@ -18,7 +18,7 @@
 #include "bin/rota/instance/up.h"
 #include "lib/seal.h"
 
-/* Are there sealing keys, 1.key and so on? */
+/* Returns true if the folder has sealing keys (1.key and so on). */
 static bool keys_have_seal(const char *folder)
 {
 	DIR *dir = opendir(folder);
@@ -33,7 +33,8 @@ static bool keys_have_seal(const char *folder)
 	return found;
 }
 
-/* Are keys lost that this instance had? Their public half is made last and stands elsewhere. */
+/* Returns true, with an error, if the instance had keys of rota-credd and has lost them: the public half, which is made last and
+ * is in another folder, still exists. */
 static bool keys_are_lost(const char *folder, const char *key, const char *pub, struct err *e)
 {
 	const char *lost = access(key, F_OK) != 0 ? "cred.key" : !keys_have_seal(folder) ? "1.key" : NULL;
@@ -71,7 +72,7 @@ static bool keys_are_made(const struct key_files *k)
 	       keys_have_seal(k->folder) && access(k->pub, F_OK) == 0;
 }
 
-/* Make the keys that are missing, in a folder where nobody else can put a link in their place meanwhile, and give all to the account. */
+/* Make the missing keys, in a folder where nobody else can replace them by a link meanwhile, and give all keys to the account. */
 static bool keys_give(const struct key_files *k, struct err *e)
 {
 	bool ok = up_folder_make(k->folder, 0700, geteuid(), getegid(), e) &&
@@ -101,7 +102,7 @@ static bool keys_make(const struct instance *in, const struct passwd *pw, struct
 	return ok;
 }
 
-/* Give rota-credd the public key of a node. */
+/* Write the public key of a node into the folder of rota-credd. */
 static bool node_key_put(const struct instance *in, const char *node, struct err *e)
 {
 	char *key = instance_path(in, "keys/node.key"), *pub = xasprintf("%s/nodes/%s.pub", in->conf.credentials_keys, node);

@@ -151,7 +151,7 @@ static bool cluster_make(const struct instance *in, const char *bin, struct err 
 		instance_say(in, "making a PostgreSQL cluster");
 		ok = process_run(in, "initdb", clean, e) && process_run(in, "initdb", make, e) &&
 		     process_as_account(in, cluster_finish, e);
-		up_seen_forget(in); /* the incarnations that daemons and nodes have seen were of another database */
+		up_seen_forget(in); /* the incarnations that daemons and nodes have stored are of an earlier database */
 	}
 	free(initdb);
 	free(draft);
@@ -211,7 +211,7 @@ static bool server_start(const struct instance *in, const char *bin, struct err 
 	return ok;
 }
 
-/* Run an SQL command, unless `question` gives a row. *done: it was run. */
+/* Run the SQL command, unless the query `question` returns a row. Sets *done if the command was run. */
 static bool server_change(PGconn *db, const char *question, const char *command, bool *done, struct err *e)
 {
 	PGresult *result = PQexec(db, question);
@@ -230,7 +230,7 @@ static bool server_change(PGconn *db, const char *question, const char *command,
 	return ok;
 }
 
-/* Returns the number of logins of nodes that the instance has, or is to have. */
+/* Returns the number of logins of nodes, including the nodes that the command line asks for. */
 static int logins_count(const struct instance *in, const struct up_wish *wish)
 {
 	char **nodes = instance_nodes(in);
@@ -244,8 +244,8 @@ static int logins_count(const struct instance *in, const struct up_wish *wish)
 	return count > wish->nodes ? count : wish->nodes;
 }
 
-/* Create the database rota if it does not exist. Have the server take a connection of each node beside those of others, from its
- * next start on; *widened: it takes fewer now. A larger number that somebody has set is kept. */
+/* Create the database rota if it does not exist. Set max_connections to at least `connections`, which is for nodes and all
+ * others, from the next start of the server on. Sets *widened if the running server has fewer. A larger number is kept. */
 static bool server_prepare_database(const struct instance *in, int connections, bool *widened, struct err *e)
 {
 	char *conninfo = instance_conninfo(in, "postgres", "postgres");
@@ -262,7 +262,7 @@ static bool server_prepare_database(const struct instance *in, int connections, 
 	return ok;
 }
 
-/* Make the database, and start the server again if it takes too few connections. Daemons that run connect again. */
+/* Make the database, and restart the server if its max_connections is too low. Daemons that run connect again. */
 static bool database_make(const struct instance *in, const char *bin, const struct up_wish *wish, struct err *e)
 {
 	int connections = CONNECTIONS_OTHERS + logins_count(in, wish);

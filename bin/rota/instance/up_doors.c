@@ -53,7 +53,7 @@ static char *doors_write_ident(const struct instance *in)
 	return text;
 }
 
-/* Returns the whole file, malloc'ed; NULL with an error on failure. */
+/* Returns the content of the file `path`, malloc'ed; NULL with an error on failure. */
 static char *doors_read(const char *path, struct err *e)
 {
 	char *text = NULL;
@@ -69,7 +69,7 @@ static char *doors_read(const char *path, struct err *e)
 	return text;
 }
 
-/* Write a file of the cluster: lines that must be in it, then the rest. */
+/* Write a file of the cluster: first `lines`, which must be in it, then the text `rest`. */
 static bool doors_write(const struct instance *in, const char *folder, const char *name, const char *lines, const char *rest,
 			struct err *e)
 {
@@ -115,7 +115,7 @@ static bool doors_have_all(const struct instance *in, bool write, struct err *e)
 	return ok;
 }
 
-/* Runs as the instance's account. */
+/* Add missing lines to pg_hba.conf and pg_ident.conf. Runs as the instance's account. */
 static bool doors_amend(const struct instance *in, struct err *e)
 {
 	return doors_have_all(in, true, e);

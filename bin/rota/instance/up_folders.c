@@ -107,15 +107,16 @@ static bool programs_reach(const struct instance *in, struct err *e)
 	return ok;
 }
 
-/* Has procmgrd an account that differs from that of the instance? It then needs its password in keys/. A new instance has no
- * configuration when its folders are first made. */
+/* Returns true if procmgrd has another account than the instance. procmgrd then reads its password in keys/. Also false for a new
+ * instance, which has no configuration when its folders are first made. */
 static bool node_is_apart(const struct instance *in)
 {
 	const char *account = in->conf.node_account;
 	return in->root && account && *account && strcmp(account, in->account) != 0;
 }
 
-/* Does the instance store credentials of users (rota-credd)? All users then read keys/cred.pub, to seal what they upload. */
+/* Returns true if the instance holds credentials of users (rota-credd). All users then read keys/cred.pub, to seal their
+ * uploads. */
 static bool holds_credentials(const struct instance *in)
 {
 	return in->conf.credentials_keys && *in->conf.credentials_keys;
@@ -235,7 +236,8 @@ bool up_runner_files(const struct instance *in, struct err *e)
 	return ok && (!pw || up_pid_file_make(in, "runnerd", pw->pw_uid, pw->pw_gid, e));
 }
 
-/* Warn if what a site or users write would run as the account of jobmgrd, which can read all keys. */
+/* Warn if scripts of the site, or rota-credd with secrets of users, would run as the account of jobmgrd, which can read all
+ * keys. */
 static void accounts_warn(const struct instance *in)
 {
 	const struct conf *c = &in->conf;

@@ -1,8 +1,10 @@
-/* up_logins.c - logins of the nodes of a private instance: passwords in keys/node.pass that the database takes. For `rota up`.
+/* up_logins.c - logins of the nodes of a private instance: makes passwords in keys/node.pass that the database accepts. For `rota
+ * up`.
  *
  * Invariants:
- * - A password that the database takes is kept, so a running process manager is not disturbed. Any other is replaced: after the
- *   loss of the file or of the database, or where an instance of an older version had no logins of nodes. */
+ * - A password that the database accepts is kept, so a running process manager is not disturbed. A missing or wrong one is
+ *   replaced: after the loss of the file or of the database, or in an instance of an older version, which had no logins of
+ *   nodes. */
 #include <jansson.h>
 #include <libpq-fe.h>
 #include <stdio.h>
@@ -17,8 +19,8 @@
 
 const char UP_VIRTUAL_NAME[] = "n";
 
-/* Read the verifier of each login of nodes, as {role: verifier}. Without a session for each, since to begin a session costs more
- * than anything else that a node needs. Returns NULL with an error on failure. */
+/* Read the verifier of each login of nodes, as {role: verifier}. One query reads all: to try each login in a session of its own
+ * would take most of the time of `rota up`. Returns NULL with an error on failure. */
 static json_t *verifiers_read(const struct instance *in, struct err *e)
 {
 	char *conninfo = instance_conninfo(in, "postgres", "postgres");
@@ -37,7 +39,7 @@ static json_t *verifiers_read(const struct instance *in, struct err *e)
 	return all;
 }
 
-/* Does the database take the password that the file has for a login? */
+/* Returns true if the database accepts the password that the file has for a login. */
 static bool login_works(const json_t *verifiers, const char *login, const struct password_file *file)
 {
 	char *role = xasprintf("rota_node_%s", login);

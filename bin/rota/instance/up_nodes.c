@@ -1,6 +1,6 @@
 /* up_nodes.c - starts jobmgrd, nodemgrd, rota-credd and runnerd, makes the nodes and starts their launchers, for `rota up`.
  *
- * Nodes and the partition are made through the HTTP API, as an administrator would. Existing nodes are kept. Each node of the
+ * Nodes and the partition are made through the HTTP API, as by an administrator. Existing nodes are kept. Each node of the
  * database is a node of this machine in a private instance, so each node gets a launcher. */
 #include <jansson.h>
 #include <stdio.h>
@@ -18,10 +18,10 @@
 
 enum {
 	READY_SECONDS = 30,
-	NODES_A_CHANGE = 100, /* most nodes that one change makes: other changes of nodes wait while a change runs */
+	NODES_A_CHANGE = 100, /* most nodes that one request makes or changes: other changes of nodes wait meanwhile */
 	PROGRESS_MS = 2000,
 	POLL_MS = 50,
-	POLL_PART = 4 /* a poll of the nodes takes one part of the time, the pause after it so many */
+	POLL_PART = 4 /* the pause after a poll of the nodes is so many times as long as the poll took */
 };
 
 /* A daemon that `rota up` starts with `--name 1`. */
@@ -76,7 +76,7 @@ static bool daemon_have(const struct instance *in, const char *kind, const char 
 	return ok;
 }
 
-/* Has runnerd anything to do? */
+/* Returns true if the configuration has work for runnerd. */
 static bool runner_is_needed(const struct conf *conf)
 {
 	return *conf->controller_prolog || *conf->controller_epilog || *conf->hooks_job_submit || *conf->hooks_burst_buffer ||
@@ -94,8 +94,8 @@ bool up_daemons(const struct instance *in, struct err *e)
 		(up_runner_files(in, e) && daemon_have(in, "runnerd", conf_controller_account(&in->conf), daemon_runs, e)));
 }
 
-/* Make one change through the API verb `admin`. Frees `values`. jobmgrd has sessions of their own for changes, which may connect later than
- * those by which it answers already; until then it refuses changes with 08001, and has done nothing. */
+/* Make one change through the API verb `admin`. Frees `values`. jobmgrd makes changes by database sessions of their own, which
+ * may connect later than its other sessions; until then it refuses changes with 08001 and does nothing. */
 static bool object_change(const struct instance *in, const char *object, const char *action, const char *name, json_t *values,
 			  struct err *e)
 {
@@ -124,7 +124,7 @@ static const json_t *object_find(const json_t *list, const char *name)
 	return NULL;
 }
 
-/* CPUs and memory of this machine. */
+/* Return the number of CPUs, and the memory in MiB, of this machine. */
 static int machine_cpus(void)
 {
 	return (int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -154,7 +154,7 @@ struct names {
 	int count;
 };
 
-/* Make or change the nodes that have been named, and forget the names. */
+/* Make (`is_new`) or change the nodes in `names`, and clear the list. */
 static bool names_change(const struct instance *in, const struct up_wish *wish, struct names *names, bool is_new, struct err *e)
 {
 	json_t *values = node_values(wish);
@@ -256,7 +256,7 @@ static size_t nodes_missing(const json_t *nodes, char *text, size_t size)
 	return missing;
 }
 
-/* Start launchers again that were running when seen and have ended since. */
+/* Start launchers again that were running when `rota up` began (`seen`) and have ended since. */
 static bool launchers_again(const struct instance *in, json_t *seen, struct err *e)
 {
 	const char *node;
@@ -283,7 +283,7 @@ static bool nodes_fail(const struct instance *in, const char *missing, struct er
 	return err_hint(e, "The logs of the nodes are %s/log/launcher.*.log.", in->home);
 }
 
-/* Wait until every node serves, as long as one more does within READY_SECONDS. */
+/* Wait until every node serves. Give up when no further node begins to serve within READY_SECONDS. */
 static bool nodes_await(const struct instance *in, json_t *seen, struct err *e)
 {
 	int64_t polled, until = 0, said = clock_ms();

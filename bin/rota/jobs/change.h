@@ -10,7 +10,7 @@
 struct change_line {
 	bool json, quiet;
 	bool yes;	 /* do not ask before selected jobs are changed */
-	json_t *changed; /* the labels of the steps that were changed are added to this array; NULL: nobody wants them */
+	json_t *changed; /* array to which the labels of the changed steps are added, or NULL */
 };
 
 /* Add the operands of the command line to the request. A command line with neither operands nor a selection is misuse. */

@@ -3,8 +3,8 @@
  *
  * Called by: the verbs that change jobs.
  * Invariants:
- * - Without a terminal, nobody is asked.
- * - After a question, only jobs of the displayed list are changed. */
+ * - Without a terminal, selected jobs are changed without a question.
+ * - After the question, only jobs that the list has shown are changed. */
 #include "bin/rota/jobs/selection.h"
 
 #include <ctype.h>
@@ -92,7 +92,7 @@ static bool selection_ask(const struct verb *verb, size_t count)
 	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
-/* Make the request name the listed jobs. */
+/* Replace the selection in the request by the ids of the listed jobs. */
 static void selection_narrow(json_t *request, const json_t *jobs)
 {
 	json_t *labels = json_array();

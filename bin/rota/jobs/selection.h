@@ -30,7 +30,7 @@ enum { SELECTION_ME = 800, SELECTION_NAME, SELECTION_LONG = 900 };
  * SELECTION_ROWS. */
 bool selection_take(const struct verb_scan *scan, int id, json_t *request, bool *yes);
 
-/* Does the request select jobs? */
+/* Returns true if the request selects jobs. */
 bool selection_any(const json_t *request);
 
 /* On a terminal, list the selected jobs and ask whether to change them. Then narrow the request to the listed jobs. Returns

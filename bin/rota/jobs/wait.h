@@ -10,7 +10,7 @@
  * jobmgrd, in which "done" is false after a timeout. Returns NULL after printing an error. */
 json_t *wait_jobs(const json_t *jobs, long timeout);
 
-/* The highest exit status among the jobs of an answer. */
+/* Returns the highest exit status among the jobs of an answer. */
 int wait_status(const json_t *answer);
 
 /* Print how each job ended, one line each. */

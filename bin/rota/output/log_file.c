@@ -133,7 +133,7 @@ void log_file_update(struct log_file *f, json_t *job, json_t *step)
 	json_decref(before);
 }
 
-/* Is the file shorter than the part that was printed? Then a later attempt has truncated the file. */
+/* Returns true if the file is shorter than the part that was printed: then a later attempt has truncated it. */
 static bool file_is_truncated(int fd)
 {
 	struct stat st;
@@ -254,7 +254,7 @@ bool log_file_read(struct log_file *f)
 	return true;
 }
 
-/* Have tasks of any attempt of the step started? */
+/* Returns true if tasks of any attempt of the step have started. */
 static bool has_run(const json_t *step)
 {
 	const json_t *attempt;

@@ -34,7 +34,8 @@ struct log_file {
 	bool ended;	    /* the step, or the requested attempt, has ended */
 };
 
-/* Has the step ended without a start, at least since its last requeue? Then it has no output of its own. */
+/* Returns true if the step has ended without a start since its submission or its last requeue. It then has no output of its
+ * own. */
 bool log_is_unstarted(const json_t *step);
 
 /* Returns the number of the latest attempt of a step that has started, 0 if none has. Without a requested attempt, also 0 if
@@ -48,8 +49,8 @@ char *log_path(const struct log *log, const json_t *job, const json_t *step, jso
 /* Update the state of the step from an answer of jobmgrd. The first call also sets the path of the output file. */
 void log_file_update(struct log_file *f, json_t *job, json_t *step);
 
-/* Does the output of the requested attempt exist? Returns false, after printing an error, if there is no such attempt or a
- * later attempt overwrote the file. */
+/* Returns true if the output of the requested attempt exists. Returns false, after printing an error, if there is no such attempt
+ * or a later attempt overwrote the file. */
 bool log_attempt_check(const struct log *log, const json_t *job, const json_t *step, const char *path);
 
 /* Seconds since 1970 at which the step, or the requested attempt, ended (0: it has not), and at which it truncated its output file (0: it
@@ -57,14 +58,14 @@ bool log_attempt_check(const struct log *log, const json_t *job, const json_t *s
 double log_ended(const struct log *log, const json_t *step);
 double log_truncated(const struct log *log, const json_t *step);
 
-/* Did `other`, another step of the job, overwrite the file `path` after `step` had ended? */
+/* Returns true if `other`, another step of the job, overwrote the file `path` after `step` had ended. */
 bool log_is_overwritten(const struct log *log, const json_t *job, const json_t *step, const json_t *other, const char *path);
 
 /* Print new output of the file, then of the files of later attempts. Returns false with errno set if reading or printing
  * failed. A missing file is no failure. */
 bool log_file_read(struct log_file *f);
 
-/* Print that a step has not started, or never did, and why. */
+/* Print that a step has not started, or ended without a start, and why. */
 void log_print_unstarted(const struct log *log, const json_t *step);
 
 /* Print the error that the output file could not be read, or that the step that was to write it has not started. */

@@ -4,7 +4,8 @@
  * Invariants:
  * - A file that several steps (or elements) write is read for one step at a time. The next step goes on where the last one
  *   ended.
- * - jobmgrd is asked for changes only. The more steps a job has, the longer is the pause between requests. */
+ * - A request to jobmgrd only asks for changes since the last answer. The more steps a job has, the longer is the pause between
+ *   requests. */
 #include "bin/rota/output/log_many.h"
 
 #include <errno.h>
@@ -121,7 +122,7 @@ static void source_end(struct many *m, struct source *s)
 	m->live--;
 }
 
-/* Do all elements of the array write one file? Then the prefix of the lines is the name of the array. */
+/* Returns true if all elements of the array write one file. The prefix of the lines is then the name of the array. */
 static bool is_shared(const struct log *log, const json_t *job, const json_t *array, const json_t *element)
 {
 	char *whole = array ? log_path(log, job, array, 0) : NULL, *own = whole ? log_path(log, job, element, 0) : NULL;
@@ -143,13 +144,13 @@ static void source_update(struct many *m, struct source *s, json_t *job, json_t 
 		json_object_set_new_nocheck(m->truncated, s->file.path, json_real(at));
 }
 
-/* Did a step that started after the end of this one overwrite its file? */
+/* Returns true if a step that started after the end of this source's step overwrote its file `path`. */
 static bool source_is_overwritten(const struct many *m, const struct source *s, const char *path)
 {
 	return s->ended > 0 && json_real_value(json_object_get(m->truncated, path)) >= s->ended;
 }
 
-/* Has the requested attempt of a step started? */
+/* Returns true if the requested attempt of a step has started. */
 static bool has_started(const struct log *log, const json_t *step)
 {
 	json_int_t latest = log_attempt_latest(log, step);
@@ -210,7 +211,7 @@ static bool many_ask(struct many *m)
 	return true;
 }
 
-/* Milliseconds between two polls. */
+/* Returns the milliseconds between two polls. */
 static int64_t ask_pause(const struct many *m)
 {
 	size_t steps = json_array_size(json_object_get(json_array_get(json_object_get(m->answer, "jobs"), 0), "steps"));
@@ -248,7 +249,7 @@ static void source_read(struct many *m, struct source *s, size_t number)
 	} else if (m->log->attempt && !s->file.opened && !log_attempt_check(m->log, s->file.job, s->file.step, s->file.path)) {
 		m->status = EXIT_REFUSED;
 	} else if (source_is_overwritten(m, s, s->file.path)) {
-		/* The file is that of another step now, whose source prints it. */
+		/* Another source reads the file now, and prints it. */
 	} else if (!may_read(m, s, number)) {
 		return;
 	} else {
@@ -296,7 +297,7 @@ static void many_free(struct many *m)
 	json_decref(m->cursor);
 }
 
-/* Each running step needs an open file. */
+/* Raise the limit of open files, since each running step needs one. */
 static void files_allow(void)
 {
 	struct rlimit limit;

@@ -2,9 +2,8 @@
  *
  * Called by: log_file.c.
  * Invariants:
- * - A path is the choice of the job's owner. Where it leads, the kernel checks the rights of the owner, or those of a caller who is
- *   not root.
- * - Nothing but a plain file is opened: opening a FIFO or a device may block, or have effects. */
+ * - The job's owner chooses the path. So root opens it with the rights of the owner, and any other caller with his own rights.
+ * - Only a plain file is opened: opening a FIFO or a device may block, or have effects. */
 #include "bin/rota/output/log_plain.h"
 
 #include <errno.h>

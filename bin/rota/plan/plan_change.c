@@ -16,7 +16,7 @@
 
 enum { ADDED_MOST = 10000, CPUS_MOST = 65536 };
 
-/* Returns a value as an option of submissions has it; NULL with an error. */
+/* Parse a value as the option `id` of `rota submit`. Returns it as JSON; NULL with an error. */
 static json_t *change_value(enum option_id id, const char *text, struct err *e)
 {
 	struct option_context context = {.now = (int64_t)time(NULL), .array_max = 1, .items_left = 100000};
@@ -24,7 +24,7 @@ static json_t *change_value(enum option_id id, const char *text, struct err *e)
 	return option_value(option_row(id), text, &context, e);
 }
 
-/* Returns the nodes of the snapshot for writing, with room for `more`. */
+/* Replace the snapshot's list of nodes by a copy that can be changed, with room for `more` nodes, and return it. */
 static struct schedule_node *change_nodes(struct plan_snapshot *snapshot, size_t more)
 {
 	struct schedule_snapshot *s = &snapshot->rows->snapshot;

@@ -1,8 +1,8 @@
-/* plan_moves.c - reads which steps can be moved, has the scheduler's moves proposed, and prints them.
+/* plan_moves.c - reads which steps can be moved, lets the scheduler propose moves, and prints these.
  *
  * Called by: `rota plan --moves`.
  * Invariants:
- * - Nothing is moved. `rota migrate` moves a step. */
+ * - The proposed moves are only printed. `rota migrate` moves a step. */
 #include "bin/rota/plan/plan_moves.h"
 
 #include <math.h>
@@ -18,21 +18,21 @@
 #include "jobmgr/schedule/schedule_moves.h"
 #include "lib/text.h"
 
-/* What the printing of moves needs. */
+/* Data for printing moves. */
 struct moves_view {
 	const struct schedule_snapshot *snapshot;
-	json_t *list; /* for --json */
+	json_t *list; /* moves for --json */
 	bool json;
 };
 
-/* JSON has no infinite numbers: the text "Infinity" says that the node is never powered off. */
+/* Returns the idle seconds after which a node is powered off. JSON has no infinite numbers: the text "Infinity" means never. */
 static double off_after(const json_t *value)
 {
 	return json_is_number(value) ? json_number_value(value) : INFINITY;
 }
 
-/* Read the running steps that can be moved: what each requests when it starts again, and the cost of its move. The rows of both
- * lists are in the same order. */
+/* Read the running steps that can be moved: the request with which each would start again, and the cost of its move. The rows of
+ * both lists are in the same order. */
 static struct schedule_mover *movers_read(struct plan_snapshot *snapshot, const json_t *answer, size_t *count, struct err *e)
 {
 	const json_t *costs = json_object_get(answer, "movers");
@@ -58,7 +58,7 @@ static const char *node_name(const struct schedule_snapshot *s, int id)
 	return node ? node->name : "?";
 }
 
-/* Write the name of a step, as "812.solve" or that of its running row. */
+/* Write the name of a step of a move: "812.solve", or the label in its row of running steps. */
 static void label_write(const struct schedule_snapshot *s, const struct schedule_pending *step, char *text, size_t size)
 {
 	snprintf(text, size, "%lld.%s", (long long)step->job, step->name);
@@ -90,7 +90,7 @@ static json_t *steps_json(const struct moves_view *v, const struct schedule_move
 	return steps;
 }
 
-/* Print one move: what it is for, the arithmetic, and a table of its steps. */
+/* Print one move: its purpose, its gain and cost, and a table of its steps. */
 static void move_print(struct moves_view *v, const struct schedule_move *move)
 {
 	static const struct table_column columns[] = {

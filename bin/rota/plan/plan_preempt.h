@@ -1,4 +1,4 @@
-/* plan_preempt.h - starts by preemption, in the plan of a snapshot. */
+/* plan_preempt.h - corrects the plan of a snapshot by preemptions. */
 #ifndef ROTA_BIN_PLAN_PREEMPT_H
 #define ROTA_BIN_PLAN_PREEMPT_H
 

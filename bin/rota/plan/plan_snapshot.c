@@ -104,8 +104,8 @@ static bool set_read(struct lead_rows *rows, enum lead_set set, const json_t *li
 	return good;
 }
 
-/* Read the time, the claims and the steps that may resume. lead_load_tick() takes each of the two lists as the text of a jsonb value;
- * rows_result() would make an array of PostgreSQL of a list. */
+/* Read the time, the claims of preemptions and the suspended steps that may resume. lead_load_tick() takes each of the two lists
+ * as the text of a jsonb value, but rows_result() would write a list as an array of PostgreSQL. */
 static bool tick_read(struct lead_rows *rows, const json_t *answer, struct err *e)
 {
 	const json_t *kept = json_object_get(answer, "claims"), *paused = json_object_get(answer, "resumes");
@@ -142,7 +142,7 @@ static bool pending_read(struct plan_snapshot *snapshot, const json_t *pending, 
 	return good;
 }
 
-/* Read the ranks of the pending steps, which are those of the queue, in its order, but for steps without a request. */
+/* Read the ranks of the pending steps, from the rows of the queue in their order. Rows of steps without a request are skipped. */
 static void ranks_read(struct plan_snapshot *snapshot, const json_t *answer)
 {
 	const struct schedule_snapshot *s = &snapshot->rows->snapshot;
@@ -188,7 +188,7 @@ void plan_snapshot_free(struct plan_snapshot *snapshot)
 	json_decref(snapshot->rules);
 }
 
-/* Does a step of a plan wait for another one of its job? */
+/* Returns true if a step of a plan waits for another step of its job. */
 static bool step_waits(const json_t *plan, json_int_t step)
 {
 	const json_t *edge;
@@ -200,7 +200,7 @@ static bool step_waits(const json_t *plan, json_int_t step)
 	return false;
 }
 
-/* Returns a step of a plan as api.schedule_pending would answer it. */
+/* Returns a step of a plan as a row of api.schedule_pending. */
 static json_t *step_row(const json_t *common, json_t *step, const char *partition)
 {
 	json_t *row = json_is_object(common) ? json_deep_copy(common) : json_object(), *mem;
@@ -228,7 +228,7 @@ static json_t *step_row(const json_t *common, json_t *step, const char *partitio
 	return row;
 }
 
-/* A step without a time limit has that of its partition. */
+/* Give a step without a time limit the limit of its partition. */
 static void step_limit(const struct lead_rows *rows, struct schedule_pending *step)
 {
 	for (size_t i = 0; i < rows->snapshot.partition_count && step->time_limit_s == 0; i++)
@@ -256,7 +256,7 @@ const struct schedule_pending *plan_snapshot_requests(struct plan_snapshot *snap
 	return requests;
 }
 
-/* Put a step into the queue behind all that are ahead of it. The lists have room for it. */
+/* Insert a step into the queue after all steps that plan_rank_is_ahead() puts ahead of it. The lists must have room for it. */
 static void step_insert(struct plan_snapshot *snapshot, struct schedule_pending *all, size_t count,
 			const struct schedule_pending *step, const struct plan_rank *rank)
 {
@@ -271,7 +271,7 @@ static void step_insert(struct plan_snapshot *snapshot, struct schedule_pending 
 	snapshot->ranks[at] = *rank;
 }
 
-/* Add the steps that were read to the queue; `list`: their rows. */
+/* Add the steps in `read` to the queue; `list`: their rows. */
 static void steps_add(struct plan_snapshot *snapshot, const struct lead_rows *read, const json_t *job, const json_t *list)
 {
 	struct lead_rows *rows = snapshot->rows;
@@ -314,7 +314,7 @@ size_t plan_snapshot_submit(struct plan_snapshot *snapshot, const json_t *plan, 
 		steps_add(snapshot, read, json_object_get(plan, "job"), list);
 		snapshot->submitted =
 			xrealloc(snapshot->submitted, (snapshot->submitted_count + 1) * sizeof *snapshot->submitted);
-		snapshot->submitted[snapshot->submitted_count++] = read; /* its names are in use */
+		snapshot->submitted[snapshot->submitted_count++] = read; /* kept: the queue points to its names */
 	} else {
 		lead_rows_free(read);
 		waiting = SIZE_MAX;

@@ -1,4 +1,5 @@
-/* plan_snapshot.h - the snapshot of a scheduling cycle, as a client gets it. */
+/* plan_snapshot.h - reads the answer of api.plan_snapshot, which has the input of a scheduling cycle, and adds submissions to its
+ * queue. */
 #ifndef ROTA_BIN_PLAN_SNAPSHOT_H
 #define ROTA_BIN_PLAN_SNAPSHOT_H
 
@@ -14,7 +15,7 @@ struct plan_snapshot {
 	struct lead_queue *queue;
 	struct plan_rank *ranks;      /* ranks of the pending steps, by index */
 	json_t *rules;		      /* settings from which the ranks of submissions are computed */
-	struct lead_rows **submitted; /* steps that were added, for each call */
+	struct lead_rows **submitted; /* rows of the steps that each call of plan_snapshot_submit() has added */
 	size_t submitted_count;
 	struct lead_rows *requested; /* steps that can be moved; NULL: none were read */
 };
@@ -28,7 +29,8 @@ const struct schedule_pending *plan_snapshot_requests(struct plan_snapshot *snap
 						      struct err *e);
 
 /* Add to the queue those steps of a job's plan that could start now, at their ranks. `partition`: the partition of steps that
- * name none. Returns the number of the steps that were not added, which wait for those; SIZE_MAX: the plan is malformed. */
+ * name none. Returns the number of steps that were not added, because they wait for other steps of the plan; SIZE_MAX: the plan
+ * is malformed. */
 size_t plan_snapshot_submit(struct plan_snapshot *snapshot, const json_t *plan, const char *partition, struct err *e);
 
 #endif

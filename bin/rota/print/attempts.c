@@ -62,7 +62,7 @@ static void output_cell(struct table *table, const json_t *job, const json_t *ro
 	free(path);
 }
 
-/* Add why an attempt ended, and for which step if it was preempted. */
+/* Add a cell with the cause of an attempt's end and, if it was preempted, the step for which. */
 static void cause_cell(struct table *table, const json_t *row)
 {
 	const char *cause = format_text(row, "cause"), *by = format_text(row, "preempted_by");

@@ -5,7 +5,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Has the step of a `show` answer no attempt of its own: it ended without a start, or has not started since its last requeue? */
+/* Returns true if the step of a `show` answer has no attempt since its last requeue: it ended without a start, or has not
+ * started. */
 bool attempts_is_unstarted(const json_t *step);
 
 /* Append the attempts of a step of a `show` answer to `rows`, if the step has several, or one from before its last requeue.

@@ -1,4 +1,4 @@
-/* cost.c - prints what a job costs at most. */
+/* cost.c - prints the highest possible cost of a job. */
 #include "bin/rota/print/cost.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* cost.h - prints what a job costs at most. */
+/* cost.h - prints the highest possible cost of a job. */
 #ifndef ROTA_BIN_COST_H
 #define ROTA_BIN_COST_H
 

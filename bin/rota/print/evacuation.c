@@ -1,4 +1,4 @@
-/* evacuation.c - one line for each step of an evacuation.
+/* evacuation.c - prints one line for each step of an evacuation or a move.
  *
  * Called by: `rota admin node evacuate` and `evacuations`, `rota migrate`. */
 #include "bin/rota/print/evacuation.h"

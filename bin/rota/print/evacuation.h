@@ -1,10 +1,10 @@
-/* evacuation.h - prints what an evacuation of nodes, or a move of a job, does. */
+/* evacuation.h - prints the steps of an evacuation of nodes, or of a move of a job, and their outcome. */
 #ifndef ROTA_BIN_EVACUATION_H
 #define ROTA_BIN_EVACUATION_H
 
 #include <jansson.h>
 
-/* Print what becomes of each step, a line each, from the answer of evacuate or job_migrate. */
+/* Print what is done with each step, one line each, from the answer of the API's verb `evacuate` or `job_migrate`. */
 void evacuation_print_plan(const json_t *answer);
 
 /* Print evacuations with their steps, the newest first. */

@@ -52,10 +52,10 @@ struct word format_signal(int number);
 /* The terminal colour of a step, job, node or partition state, "" for none. */
 const char *format_state_colour(const char *state);
 
-/* Is this a final state of a job or step? */
+/* Returns true if `state` is a final state of a job or step. */
 bool format_state_final(const char *state);
 
-/* Is this a final state without a failure? */
+/* Returns true if `state` is a final state that is no failure. */
 bool format_state_good(const char *state);
 
 /* Returns a word quoted for a shell, if it needs quotes; malloc'ed. */
@@ -67,7 +67,7 @@ const char *format_state(size_t at);
 /* Returns a member of an object as text, "" if the member is null or absent. */
 const char *format_text(const json_t *object, const char *key);
 
-/* Returns how many sub-steps of a step are in which state, as "5 ended, 1 failed, 2 running"; "" if there are none. */
+/* Returns the numbers of a step's sub-steps by state, as "5 ended, 1 failed, 2 running"; "" if it has none. */
 struct word format_substeps(const json_t *totals);
 
 #endif

@@ -29,7 +29,7 @@ static struct numbered name_cut(const json_t *name)
 	return n;
 }
 
-/* Is the number of name b one higher than that of name a, after the same stem? */
+/* Returns true if names a and b have the same stem, and the number of b is one higher. */
 static bool name_follows(const struct numbered *a, const struct numbered *b)
 {
 	bool padded = (a->digits && a->name[a->stem] == '0') || (b->digits && b->name[b->stem] == '0');

@@ -109,7 +109,7 @@ static int longer(int width, int other)
 	return width > other ? width : other;
 }
 
-/* Set the widths of the columns: what the longest state needs, and what the longest name needs as far as the terminal has it. */
+/* Set the widths of the columns: that of the longest state, and that of the longest name, as far as the terminal has room. */
 static void widths(struct steps *s)
 {
 	int room;
@@ -176,7 +176,7 @@ static size_t steps_choose(struct steps *s, size_t room)
 	return hidden;
 }
 
-/* Must signs for steps and bars be ASCII, because the locale has no other characters? */
+/* Returns true if signs for steps and bars must be ASCII, because the locale has no other characters. */
 static bool plain(void)
 {
 	return MB_CUR_MAX == 1;
@@ -239,7 +239,7 @@ static const char *state_mark(const char *state)
 	return strcmp(state, "pending") ? "▶" : "·";
 }
 
-/* Draw the progress of the sub-steps of a step, and how many are in which state. */
+/* Draw the progress of a step's sub-steps, and their numbers by state. */
 static void substeps_draw(FILE *out, const json_t *totals)
 {
 	double ended = number(totals, "ended"), failed = number(totals, "failed");

@@ -1,4 +1,4 @@
-/* show_job.c - prints a job in `rota show`, without its steps: who, what, when, and what became of its data.
+/* show_job.c - prints a job in `rota show`, without its steps: owner, command, times, and the staging of its data.
  *
  * Called by: verb/show.c. */
 #include "bin/rota/print/show_job.h"
@@ -137,7 +137,7 @@ static void job_print(const json_t *job, bool wide)
 	changes_print(json_object_get(job, "changes"));
 }
 
-/* Print what becomes of the data of a job, and with `calls` the functions of burst_buffer.lua that were called for it. */
+/* Print the staging of a job's data and, with `calls`, the functions of burst_buffer.lua that were called for it. */
 static void staging_print(const json_t *job, bool calls)
 {
 	const json_t *staging = json_object_get(job, "staging");
@@ -153,7 +153,7 @@ static void staging_print(const json_t *job, bool calls)
 	free(text);
 }
 
-/* Print how many sub-steps each step of a job has, and how they are. */
+/* Print the numbers of sub-steps of each step of a job, by state. */
 static void substeps_print(const json_t *steps)
 {
 	const json_t *step;

@@ -10,8 +10,8 @@ void show_line_print(const char *name, const char *value);
 /* Print when a job or step was submitted, started and ended, and how long it ran. */
 void show_line_times(const json_t *job);
 
-/* Print what a step or sub-step is allocated, or requests, as "2 CPUs, 4G memory, 1 task". `memory_key` names the MiB of memory of
- * the object; 0 is all memory of the node. */
+/* Print the allocated or requested resources of a step or sub-step, as "2 CPUs, 4G memory, 1 task". `memory_key`: member of the
+ * object with its memory in MiB; 0 MiB means all memory of the node. */
 void show_line_size(const json_t *step, const char *memory_key);
 
 /* Returns why a job or step waits, or how it ended; "" if the exit code says that already. */

@@ -1,4 +1,4 @@
-/* show_step.c - prints the steps of a job in `rota show`: as rows of a table, or one in full.
+/* show_step.c - prints the steps of a job in `rota show`: as rows of a table, or one step in full.
  *
  * Called by: verb/show.c. */
 #include "bin/rota/print/show_step.h"
@@ -191,7 +191,7 @@ void show_step_hooks(const json_t *step, bool with_step)
 	}
 }
 
-/* Print which driver saves the step, and why auto has chosen it. */
+/* Print the driver of checkpoints that saves the step, and why --checkpoint=auto has chosen it. */
 static void checkpointing_print(const json_t *step)
 {
 	const json_t *with = json_object_get(step, "checkpointing");
@@ -228,7 +228,7 @@ void show_step_lives(const json_t *step, bool with_step)
 	}
 }
 
-/* Print how often a step is checkpointed, and how that was worked out: "31:10 = sqrt(2 * 1.20 s * 16-21:00:00)". */
+/* Print the interval between checkpoints of a step, and its computation: "31:10 = sqrt(2 * 1.20 s * 16-21:00:00)". */
 static void timer_print(const json_t *timer)
 {
 	const json_t *cost = json_object_get(timer, "cost_s");

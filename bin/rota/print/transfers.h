@@ -5,8 +5,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Print the transfers, a list with the columns of acct.transfer: where from and to, state, files, bytes, rate, message. Columns are cut to
- * the width of the screen unless `wide` is true. */
+/* Print the transfers, a list with the columns of acct.transfer: source, destination, state, files, bytes, rate, message. Columns
+ * are cut to the width of the screen unless `wide` is true. */
 void transfers_print(const json_t *transfers, bool wide);
 
 #endif

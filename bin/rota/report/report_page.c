@@ -13,7 +13,7 @@ static const char *part(const char *name)
 	return "";
 }
 
-/* Write JSON within a <script> element. "<" is escaped, so no job name can end the element. */
+/* Callback of the JSON writer: writes JSON into a <script> element. "<" is escaped, so no job name can end the element. */
 static int data_write(const char *bytes, size_t size, void *arg)
 {
 	FILE *to = arg;

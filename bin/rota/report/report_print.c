@@ -68,7 +68,7 @@ static char *cells_text(const bool *cells, int width)
 	return text;
 }
 
-/* Fill the cells of a bar from fraction `from` to fraction `to`, by at least one. */
+/* Fill the cells of a bar from fraction `from` to fraction `to` of its width, at least one cell. */
 static void cells_fill(bool *cells, int width, double from, double to)
 {
 	int begin = (int)(from * width), end = (int)(to * width + 0.5);
@@ -133,7 +133,8 @@ static char *row_bar(const json_t *answer, const json_t *row, double highest, in
 	return cells_text(cells, width);
 }
 
-/* Returns the columns that have a value in a row at least, or all if there are no rows: what no node can tell takes no width. */
+/* Returns the columns that have a value in at least one row, or all if there are no rows. So figures that no node measures take
+ * no width. */
 static json_t *columns_known(const json_t *answer)
 {
 	const json_t *rows = json_object_get(answer, "rows"), *row;

@@ -3,8 +3,8 @@
  * Called by: verb/run.c.
  * Invariants:
  * - The job of the allocation is a job like any other. Its script is `rota run --hold`, which ends when no program uses the
- *   allocation any more, with the status of the sub-steps.
- * - If this process dies before it has connected, the script gives the allocation back after a minute. */
+ *   allocation any more. Its exit status is that of the sub-steps.
+ * - If this process dies before it connects to the step manager, the script ends, and so frees the allocation, after a minute. */
 #include "bin/rota/steps/allocation.h"
 
 #include <jansson.h>
@@ -27,7 +27,7 @@
 
 enum { LOOK_MS = 10, LOOK_MOST_MS = 1000, SAY_WAITING_AFTER_MS = 1000 };
 
-/* Which message the user has seen while his job waits: none, that it waits, or that it is held. */
+/* Last message that was printed while the job waits: none, that it waits, or that it is on hold. */
 enum said { SAID_NOTHING, SAID_WAITING, SAID_HELD };
 
 static void add_option(json_t *options, const char *name, const char *value)
@@ -42,7 +42,7 @@ static void add_number(json_t *options, const char *name, long value)
 		json_array_append_new(options, json_sprintf("--%s=%ld", name, value));
 }
 
-/* Returns the options of the job: one node that has what the sub-step asks for. */
+/* Returns the options of the job: one node with the resources that the sub-step asks for. */
 static json_t *allocation_options(const struct run_options *o, const char *name)
 {
 	const struct rota_run *run = &o->run;
@@ -73,8 +73,9 @@ static void cancel_job(const char *job)
 	json_decref(call_gate("cancel", json_pack("{s:[s]}", "jobs", job)));
 }
 
-/* Use the socket of the running step, which is on its first node, or the way to it by TLS. Without a verb, print nothing, and use TLS only
- * if that is asked for: the database answers instead. */
+/* Set ROTA_STEP_SOCKET to the socket of the running step's step manager, or to its path by TLS if the first node is another
+ * machine. Without a verb, print nothing, and use TLS only if ROTA_STEP_ROUTE asks for it: the caller then reads the database
+ * instead. */
 static bool use_socket(const char *verb, const json_t *step, const char *id, int *status)
 {
 	char node[HOSTS_NAME_SIZE] = "";
@@ -152,14 +153,14 @@ bool allocation_find(const char *verb, const char *word, int *substep, int *stat
 	return found;
 }
 
-/* Cancel the job, whose allocation cannot be used. Returns false. */
+/* Cancel the job whose allocation cannot be used. Returns false. */
 static bool give_back(const char *id)
 {
 	cancel_job(id);
 	return false;
 }
 
-/* Print why the job waits, once, and once that it is held: then it goes on only when somebody acts. */
+/* Print once why the job waits, and once that it is on hold: then somebody must release it. */
 static void say_waiting(const char *id, const json_t *step, enum said *said)
 {
 	const char *reason = format_text(step, "reason"), *held = format_text(step, "held_reason");

@@ -7,9 +7,9 @@
 
 #include "bin/rota/steps/run_options.h"
 
-/* Submit a job whose script keeps its allocation, wait until it runs, and set ROTA_STEP_SOCKET and ROTA_STEP_LABEL of this process
- * to its step. `command` names the job. Returns false with the exit status in *status if there is none; the reason is then
- * printed, and the job is cancelled. */
+/* Submit a job whose script keeps its allocation, wait until it runs, and set ROTA_STEP_SOCKET and ROTA_STEP_LABEL of this
+ * process to its step. `command` names the job. Returns false with the exit status in *status if the allocation cannot be had;
+ * the reason is then printed, and the job is cancelled. */
 bool allocation_get(const struct run_options *options, const char *command, int *status);
 
 /* Find the running step that a word names: 812, 812.solve, 812.solve.3, or .3 inside a job. Sets the variables of this process as

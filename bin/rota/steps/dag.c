@@ -2,7 +2,7 @@
  *
  * Called by: run_file.c.
  * Invariants:
- * - A unit is decided once. Decisions of one call of dag_next() follow from ends that were noted before. */
+ * - A unit is decided once. A call of dag_next() decides by the ends of units that earlier calls of dag_note() reported. */
 #include "bin/rota/steps/dag.h"
 
 #include <stdlib.h>
@@ -131,7 +131,7 @@ static bool step_has_ended(const struct dag_step *s)
 	return s->completed + s->skipped + s->bad == s->count;
 }
 
-/* Returns what a condition says about a whole array, whose worst element counts. */
+/* Returns the decision of a condition on a whole array: its worst element counts. */
 static enum dag_turn step_turn(const struct dag_step *peer, enum dag_condition condition)
 {
 	if (condition == DAG_START_OF && peer->started == peer->count)
@@ -162,7 +162,7 @@ static enum dag_turn element_turn(const struct dag_unit *peer)
 	}
 }
 
-/* What the conditions of the unit at a position of a step say together. *peer: the step of the condition that decides. */
+/* Returns the decision of all conditions on the unit at `position` of a step. *peer: step of the condition that decides. */
 static enum dag_turn unit_turn(const struct dag *d, const struct dag_step *s, int position, int *peer)
 {
 	bool waits = false, cannot = false;

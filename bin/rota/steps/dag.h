@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 enum dag_state {
-	DAG_OPEN,    /* not decided */
+	DAG_OPEN,    /* it is not decided whether the unit starts */
 	DAG_SENT,    /* the caller of dag_next() is starting the unit (DAG_START) */
 	DAG_STARTED, /* the tasks of the unit run */
 	DAG_COMPLETED,
@@ -26,7 +26,7 @@ struct dag_unit {
 enum dag_condition { DAG_OK, DAG_ANY, DAG_FAIL, DAG_START_OF, DAG_CORR };
 
 struct dag_edge {
-	int peer; /* index of the step that is waited for */
+	int peer; /* index of the step that the condition waits for */
 	enum dag_condition condition;
 };
 
@@ -66,7 +66,8 @@ enum dag_turn {
 /* Decide one unit. With DAG_SKIP and DAG_CANNOT, *peer is the index of the step that decided it. */
 enum dag_turn dag_next(struct dag *d, int *unit, int *peer);
 
-/* Note that a unit has come to DAG_STARTED, DAG_COMPLETED or DAG_FAILED. An open one is DAG_COMPLETED if an earlier call completed it. */
+/* Set the state of a unit: DAG_STARTED, DAG_COMPLETED or DAG_FAILED. A unit that an earlier `rota run` completed is set from
+ * DAG_OPEN to DAG_COMPLETED. */
 void dag_note(struct dag *d, int unit, enum dag_state state);
 
 #endif

@@ -1,4 +1,4 @@
-/* dag_request.c - from a step of a plan to the request for its sub-step (dag_request.h).
+/* dag_request.c - makes the request for a sub-step from a step of a plan (dag_request.h).
  *
  * Called by: run_file.c.
  * Invariants:
@@ -13,7 +13,7 @@
 #include "lib/err.h"
 #include "lib/order.h"
 
-/* Let the request free a malloc'ed object. Returns it. */
+/* Make the request the owner of a malloc'ed object, which it frees at its end. Returns the object. */
 static void *request_own(struct dag_request *r, void *object)
 {
 	if (r->owned_count == (int)(sizeof(r->owned) / sizeof(*r->owned)))

@@ -1,4 +1,4 @@
-/* dag_request.h - from a step of a plan to the request for its sub-step, for `rota run --file`. */
+/* dag_request.h - makes the request for a sub-step from a step of a plan, for `rota run --file`. */
 #ifndef ROTA_BIN_DAG_REQUEST_H
 #define ROTA_BIN_DAG_REQUEST_H
 

@@ -1,9 +1,9 @@
-/* dag_script.c - the file of `rota run --file` (dag_script.h).
+/* dag_script.c - translates the file of `rota run --file`, and writes the scripts of its steps (dag_script.h).
  *
  * Called by: run_file.c.
  * Invariants:
- * - The scripts of steps are files in one folder of mode 0700 in the working directory of the job, which all of its nodes see. A file is
- *   there while sub-steps of its step are under way. */
+ * - The scripts of steps are files in one folder of mode 0700 in the working directory of the job, which all of its nodes see.
+ *   The file of a step exists while sub-steps of the step are under way. */
 #include "bin/rota/steps/dag_script.h"
 
 #include <errno.h>

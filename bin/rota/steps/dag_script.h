@@ -34,7 +34,7 @@ void dag_script_release(struct dag_script *s, const struct dag *d, int step);
 /* Returns a hash for each step, malloc'ed: of its lines, the arguments, and the hashes of steps that it waits for. */
 uint64_t *dag_script_hashes(const struct dag_script *s, const struct dag *d);
 
-/* Returns the hash under which the log of --resume knows a unit. */
+/* Returns the hash by which the log of --resume identifies a unit. */
 uint64_t dag_script_unit_hash(uint64_t step_hash, int index);
 
 #endif

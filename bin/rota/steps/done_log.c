@@ -3,7 +3,7 @@
  * Called by: run_each.c.
  * Invariants:
  * - An entry is one line, "HASH NUMBER", and one write(2). A line that a crash cut off is not read as an entry.
- * - Only completed lines are in the log, so failed ones run again. */
+ * - Only lines (or units) that completed are in the log, so those that failed run again. */
 #include "bin/rota/steps/done_log.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 struct done_log {
 	int fd;
 	char *path;
-	uint64_t *hashes; /* of earlier runs, sorted */
+	uint64_t *hashes; /* hashes of the lines that earlier calls completed, sorted */
 	size_t count;
 };
 

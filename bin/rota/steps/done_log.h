@@ -12,7 +12,7 @@ struct done_log;
 /* Open the log of completed sub-steps and read it. Makes the file if there is none. */
 struct done_log *done_log_open(const char *path, struct err *e);
 
-/* Has the line completed in an earlier run? */
+/* Returns true if an earlier call of `rota run` completed the line with this hash. */
 bool done_log_has(const struct done_log *log, uint64_t hash);
 
 /* Append a line that has completed. */
@@ -21,7 +21,7 @@ bool done_log_add(struct done_log *log, uint64_t hash, long number, struct err *
 void done_log_close(struct done_log *log);
 
 /* Returns the malloc'ed path of the log of a step, which has the same name after a requeue: WORKDIR/rota-JOB.STEP[INDEX].done.
- * The texts are those of the variables of the job; NULL if it has none. */
+ * `label`: label of the step, from the environment of the job. Returns NULL outside a job. */
 char *done_log_default(const char *workdir, const char *label);
 
 #endif

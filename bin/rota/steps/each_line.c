@@ -2,7 +2,8 @@
  *
  * Called by: run_each.c.
  * Invariants:
- * - The text of a line is one argument, whatever it has in it. Only `sh -c` reads it as a command. */
+ * - The text of a line becomes one argument, whatever characters it has. Only without a command is it read as shell code, by `sh
+ *   -c`. */
 #include "bin/rota/steps/each_line.h"
 
 #include <errno.h>

@@ -16,8 +16,8 @@ struct line_reader {
 	int error;
 };
 
-/* Returns the next line that is not blank, without its newline, valid until the next call. Returns NULL if a whole one has not
- * been read. */
+/* Returns the next line that is not blank, without its newline, valid until the next call. Returns NULL if no whole line has been
+ * read yet. */
 char *line_reader_next(struct line_reader *r);
 
 /* Read what the descriptor has. Blocks until the descriptor has at least one byte, or ends. */
@@ -27,7 +27,7 @@ void line_reader_fill(struct line_reader *r);
  * command with each {} replaced by the line, which is appended if there is no {}. */
 char **each_line_command(char *const *command, const char *line);
 
-/* Hash of a command and a line with its number, under which the log of --resume knows the line. */
+/* Returns the hash of a command and a line with its number, by which the log of --resume identifies the line. */
 uint64_t each_line_hash(char *const *command, long number, const char *line);
 
 #endif

@@ -2,9 +2,10 @@
  *
  * Called by: verb/grow.c.
  * Invariants:
- * - The job has the account, quality of service, partition, reservation, image and preparation of the step, which the database verifies,
- *   and its credentials, so that sub-steps find them on each node.
- * - With --nodes=+2, each node is an element of an array, so it starts as soon as there is one node, and is given back alone. */
+ * - The job has the account, quality of service, partition, reservation, image and preparation of the step, which the database
+ *   verifies, and its credentials, so that sub-steps find them on each node.
+ * - With --nodes=+2, the job is an array with one element for each node. So each node comes as soon as it is free, and can be
+ *   given back alone. */
 #include "bin/rota/steps/growth.h"
 
 #include <stdio.h>
@@ -93,7 +94,7 @@ static char *gres_of(const json_t *step)
 	return text;
 }
 
-/* Add what one node is to have: as much as a node of the step has on the average. */
+/* Add the options for the resources of one node: by default as much as a node of the step has on average. */
 static void add_node(json_t *options, const json_t *step, const struct growth_request *r)
 {
 	long long count = hosts_count(format_text(step, "nodes")), nodes = count > 0 ? count : 1;
@@ -170,8 +171,8 @@ static const json_t *running_step(const json_t *job)
 	return NULL;
 }
 
-/* Ask for the job until its step runs. A program of the step may be faster than the report that the step runs. Returns the answer; NULL
- * after a refusal. */
+/* Request `show` of the job until its step runs: a program of the step may call this before the database knows that the step
+ * runs. Returns the answer; NULL after a refusal. */
 static json_t *ask_for_job(const char *word, bool patiently)
 {
 	const char *own = getenv("ROTA_STEP_LABEL");

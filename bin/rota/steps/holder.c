@@ -1,7 +1,7 @@
-/* holder.c - jobs that hold nodes and run nothing (holder.h).
+/* holder.c - makes requests for jobs that hold nodes and run nothing (holder.h).
  *
- * Called by: allocation.c, growth.c.
- * Invariants: the program of this process is `rota` on the node too. */
+ * Called by: allocation.c, growth.c. Invariants: the job's script calls the path of this program, which must therefore be the
+ * same on the nodes. */
 #include "bin/rota/steps/holder.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Called by: run_each.c and run_file.c.
  * Invariants:
  * - The output of a sub-step is printed in one piece, when it has ended. With --unbuffered it is printed as it comes.
- * - What completed is in the log before the sub-step is forgotten. */
+ * - A completed sub-step is written to the log before its struct is freed. */
 #include "bin/rota/steps/many.h"
 
 #include <poll.h>

@@ -20,7 +20,7 @@
 
 enum { WATCH_MS = 1000 };
 
-/* Add a cell "1/4": free and total. A node whose agent has never been connected has neither. */
+/* Add a cell such as "1/4": free and total amount. Empty for a node whose agent has never connected, so neither is known. */
 static void add_share(struct table *t, const json_t *node, const char *unused, const char *all, bool is_size)
 {
 	const json_t *left = json_object_get(node, unused), *total = json_object_get(node, all);
@@ -32,7 +32,7 @@ static void add_share(struct table *t, const json_t *node, const char *unused, c
 	free(text);
 }
 
-/* Add a cell "gpu:1/2,ssd:0/1". */
+/* Add a cell such as "gpu:1/2,ssd:0/1": free and total devices of each generic resource. */
 static void add_gres(struct table *t, const json_t *node)
 {
 	const json_t *left = json_object_get(node, "gres_free"), *count;

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Print what the step manager knows of the nodes, as a table or as JSON. With `watch`, redraw the table every second until a key ends it or
- * the step ends. Returns the exit status. */
+/* Print the nodes of the step, as the step manager reports them, as a table or as JSON. With `watch`, redraw the table every
+ * second until `q` is pressed or the step ends. Returns the exit status. */
 int own_nodes_show(const char *verb, bool watch, bool json);
 
 #endif

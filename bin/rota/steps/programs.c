@@ -16,9 +16,9 @@ enum { TASKS_MOST = 65536, WORDS_MOST = 1000 };
 
 /* A line of the file. */
 struct program_line {
-	char *ranks; /* "*": all others */
+	char *ranks; /* list of ranks; "*": all tasks that no other line names */
 	char **words;
-	bool differs; /* has %t or %o */
+	bool differs; /* a word of the line has %t or %o, so it differs from task to task */
 };
 
 /* Cut the next word off a line, without its quotes. Returns NULL at the end of the line, or with an error if a quote is not
@@ -88,7 +88,8 @@ static bool line_parse(const char *text, struct program_line *line, struct err *
 	return !line->ranks || count || err_set(e, "tasks %s have no program", line->ranks);
 }
 
-/* Note which line each task runs. `owner` has TASKS_MOST numbers of lines, from 1 on. */
+/* Assign a line to the tasks in its list. owner[task] is the number of the task's line, from 1; 0: none yet. It has TASKS_MOST
+ * members. */
 static bool line_assign(const struct program_line *line, int number, int *owner, int *highest, struct err *e)
 {
 	const char *rest = line->ranks;
@@ -171,7 +172,7 @@ static void programs_add_line(struct programs *p, const struct program_line *lin
 		free(ranks);
 }
 
-/* Give tasks without a line that of "*", and check that every task has one. */
+/* Assign the line of "*" to tasks without a line, and check that every task has a line. */
 static bool programs_complete(const struct programs *p, int *owner, int others, const char *name, struct err *e)
 {
 	for (int t = 0; t < p->ntasks; t++) {

@@ -9,8 +9,8 @@ struct progress {
 	bool shown; /* standard error is a terminal */
 	bool drawn; /* the bar is on the screen */
 	int64_t began_ms, drawn_ms;
-	long total;			      /* 0: not known */
-	long ended, failed, running, earlier; /* `earlier`: lines that an earlier call completed */
+	long total;			      /* number of all lines; 0: not known */
+	long ended, failed, running, earlier; /* numbers of lines; `earlier`: completed by an earlier call */
 };
 
 void progress_begin(struct progress *p);

@@ -3,7 +3,7 @@
  * Called by: allocation.c; steps_link.c when it connects.
  * Invariants:
  * - Each connection is a process `rota tunnel` of its own, with a new token. So `rota` itself needs no TLS and starts fast.
- * - The process ends when its connection with this one does. */
+ * - A process `rota tunnel` ends when its connection with this process ends. */
 #include "bin/rota/steps/route.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ bool route_is_remote(const char *path)
 	return strncmp(path, STEPS_LINK_REMOTE, sizeof(STEPS_LINK_REMOTE) - 1) == 0;
 }
 
-/* In the new process: become `rota tunnel`. Signals of the terminal are for the parent. */
+/* In the new process: execute `rota tunnel`, with all signals blocked, since signals of the terminal are for the parent. */
 static void tunnel_exec(int stream, int errors, const char *label, const char *attempt)
 {
 	const char *config = call_config_path(), *argv[8] = {"rota", "tunnel", "--close-stderr"};
@@ -68,7 +68,7 @@ static void tunnel_exec(int stream, int errors, const char *label, const char *a
 	_exit(EXIT_NO_GATE);
 }
 
-/* Read what `rota tunnel` says until it closes its standard error: nothing, if it is connected. */
+/* Read the error of `rota tunnel` until it closes its standard error. Returns true if there is none: it is connected. */
 static bool tunnel_ready(int errors, char *error, size_t size)
 {
 	static const char name[] = "rota: ";

@@ -4,7 +4,8 @@
 
 #include "bin/rota/steps/run_options.h"
 
-/* Run the command (NULL at the end; empty: `sh -c LINE`) for each line. Returns the exit status: 1 if any failed. */
+/* Run the command (NULL at the end; empty: `sh -c LINE`) for each line of the file. Returns the exit status: 1 if any sub-step
+ * failed. */
 int run_each(struct rota_steps *steps, const struct run_options *options, char *const *command);
 
 #endif

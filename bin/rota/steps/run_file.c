@@ -2,8 +2,8 @@
  *
  * Called by: verb/run.c.
  * Invariants:
- * - The step manager gets a sub-step when all that it waits for has ended or started as its conditions want it. So conditions on arrays,
- *   limits of arrays and steps that an earlier call completed need nothing of the step manager. */
+ * - A sub-step is sent to the step manager only when its conditions on other steps are met. So the step manager needs to support
+ *   neither conditions on arrays, nor limits of arrays, nor steps that an earlier call completed. */
 #include "bin/rota/steps/run_file.h"
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ struct file {
 	struct dag_script script;
 	struct dag dag;
 	struct dag_common common;
-	uint64_t *hashes; /* of steps, for the log */
+	uint64_t *hashes; /* hashes of the steps, for the log */
 };
 
 static struct file *file_of(struct many *m)
@@ -101,7 +101,7 @@ static void start_unit(struct file *f, int unit)
 	free(path);
 }
 
-/* The unit never runs, because of a step that it waits for. */
+/* Record as a failure that a unit never runs, because of a step that it waits for. */
 static void note_dependency(struct file *f, int unit, int peer)
 {
 	const char *name = json_string_value(json_object_get(f->dag.steps[peer].plan, "name"));

@@ -2,7 +2,7 @@
  *
  * Called by: verb/run.c.
  * Invariants:
- * - Standard output has output of tasks only. What `rota run` itself says goes to standard error. */
+ * - Standard output has output of tasks only. Messages of `rota run` itself go to standard error. */
 #include "bin/rota/steps/run_one.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ struct run_one {
 	int64_t interrupt_ms; /* time of the last Ctrl-C by clock_ms(); 0: none */
 	bool reading;	      /* standard input is passed on */
 	bool cancel;	      /* cancel the sub-step as soon as it is queued */
-	bool waiting_said;    /* why it waits was printed */
+	bool waiting_said;    /* the reason why the sub-step waits was printed */
 	bool finished;
 	bool drops;	     /* drop output: when SIGTERM or SIGHUP came, nobody was reading the descriptor */
 	bool is_terminal;    /* standard input is a terminal, and all its keys go to the sub-step's program */
@@ -226,7 +226,7 @@ static void one_signal(struct run_one *one, int number)
 	}
 }
 
-/* Send what standard input has to the sub-step. */
+/* Read standard input once, and send the bytes to the sub-step. */
 static void one_read(struct run_one *one)
 {
 	static char bytes[INPUT_SIZE], typed[INPUT_SIZE + 1];
@@ -277,7 +277,8 @@ static bool one_follow(struct run_one *one, int signals)
 	return true;
 }
 
-/* Is standard input passed on without --input? Not a terminal, which a task would take from the shell, and not /dev/null. */
+/* Returns true if standard input is passed on without --input. It is not if it is /dev/null, or a terminal, whose keys a task
+ * would take from the shell. */
 static bool input_is_meant(void)
 {
 	struct stat st;
@@ -288,7 +289,7 @@ static bool input_is_meant(void)
 static const struct rota_callbacks one_callbacks = {one_queued,	 one_waiting, one_started, one_output,
 						    one_skipped, one_ended,   one_refused, one_input_lost};
 
-/* Follow a request until its sub-step has ended or this person leaves. Returns the exit status. */
+/* Follow a request until its sub-step has ended or the user leaves (`~.`). Returns the exit status. */
 static int one_run(struct run_one *one)
 {
 	int signals = session_signals();
@@ -329,7 +330,7 @@ int run_one(struct rota_steps *steps, const struct run_options *options)
 	char host[HOST_SIZE];
 
 	if (options->pty && run.detach) {
-		run.rows = DETACHED_ROWS; /* until somebody attaches */
+		run.rows = DETACHED_ROWS; /* size of the terminal until somebody attaches */
 		run.cols = DETACHED_COLS;
 		run.input = "client";
 	} else if (options->pty) {

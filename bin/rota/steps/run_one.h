@@ -8,7 +8,7 @@
  * and return. Returns the exit status. */
 int run_one(struct rota_steps *steps, const struct run_options *options);
 
-/* Follow a sub-step that runs. Returns the exit status: that of the sub-step, or 0 if this person leaves. */
+/* Follow a sub-step that runs. Returns the exit status of the sub-step, or 0 if the user leaves it running. */
 int run_attach(struct rota_steps *steps, int substep, const struct rota_attach *how);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Called by: verb/run.c.
  * Invariants:
- * - Values have the form that the same option of `rota submit` has. */
+ * - A value has the same form as for the option of this name of `rota submit`. */
 #include "bin/rota/steps/run_options.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ static bool options_number(const char *option, const char *value, long lowest, l
 	return true;
 }
 
-/* Parse a value as that option of `rota submit`. Returns NULL with an error. */
+/* Parse a value as the option `id` of `rota submit`. Returns it as JSON; NULL with an error. */
 static json_t *options_value(enum option_id id, const char *value, struct err *e)
 {
 	struct option_context context = {.items_left = 1000};
@@ -68,7 +68,7 @@ static bool options_signal(const char *value, int *signal, struct err *e)
 	return parsed != NULL;
 }
 
-/* Accept a text if that option of `rota submit` does. */
+/* Set *text to the value if the option `id` of `rota submit` accepts it. Returns false with an error if not. */
 static bool options_text(enum option_id id, const char *value, const char **text, struct err *e)
 {
 	json_t *parsed = options_value(id, value, e);
@@ -78,7 +78,7 @@ static bool options_text(enum option_id id, const char *value, const char **text
 	return parsed != NULL;
 }
 
-/* --output and --error: "all", "none", the number of a task, or a path. */
+/* Parse the value of --output or --error: "all", "none", the number of a task, or a path. */
 static bool options_stream(const char *option, const char *value, const char **path, int *task, struct err *e)
 {
 	long number;
@@ -157,7 +157,7 @@ static bool options_cpu_bind(struct run_options *o, const char *value, struct er
 	return err_set(e, "--cpu-bind: \"%s\" is not none, threads, cores, sockets or map:LIST", value);
 }
 
-/* Options about what the sub-step needs. Sets *known to false if `id` is none of them. */
+/* Take an option about the resources of the sub-step. Sets *known to false if `id` is no such option. */
 static bool options_take_need(struct run_options *o, int id, const char *value, bool *known, struct err *e)
 {
 	struct rota_run *run = &o->run;
@@ -201,7 +201,7 @@ static bool options_take_need(struct run_options *o, int id, const char *value, 
 	}
 }
 
-/* Options about input, output and the command line. */
+/* Take an option about input, output or the command line. Sets *known to false if `id` is no such option. */
 static bool options_take_file(struct run_options *o, int id, const char *value, bool *known, struct err *e)
 {
 	switch (id) {
@@ -316,7 +316,7 @@ bool run_options_finish(struct run_options *o, struct err *e)
 	if (o->each && o->run.input && !strcmp(o->run.input, "client"))
 		return err_set(e, "--each cannot be combined with --input=%s; use --input=FILE",
 			       o->run.input_task ? "TASK" : "all");
-	/* The number of tasks may follow from that of nodes. */
+	/* Without --ntasks, the number of tasks may follow from the number of nodes, and is then not known here. */
 	bool knows_tasks = o->run.ntasks > 0 || (o->run.nodes == 0 && !o->run.nodelist && o->run.ntasks_per_node == 0);
 	if (!o->multi_prog && knows_tasks && o->run.input_task > (o->run.ntasks > 0 ? o->run.ntasks : 1))
 		return err_set(e, "--input: there is no task %d; name one from 0 to %d", o->run.input_task - 1,
@@ -361,7 +361,7 @@ static const char *variable_find(char *const *environment, const char *name, siz
 	return NULL;
 }
 
-/* Put a variable into the list, in place of one of the same name. */
+/* Add a variable to the list, or replace the one of the same name. */
 static void list_put(char **list, size_t *count, const char *variable)
 {
 	size_t length = strcspn(variable, "="), i = 0;

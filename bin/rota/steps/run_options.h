@@ -1,4 +1,4 @@
-/* run_options.h - the options of `rota run`: from words of the command line to a request. */
+/* run_options.h - parses the options of `rota run` into a request for the step manager. */
 #ifndef ROTA_BIN_RUN_OPTIONS_H
 #define ROTA_BIN_RUN_OPTIONS_H
 
@@ -34,19 +34,19 @@ enum run_option_id {
 	RUN_BBF,
 };
 
-/* Which tasks of a stream the client has to do with. */
+/* Values of a task's rank in an option about input or output: all tasks, or none. */
 enum { RUN_ALL_TASKS = -1, RUN_NO_TASK = -2 };
 
 struct run_options {
 	struct rota_run run;  /* the texts in `run` are those of the command line, or malloc'ed */
 	const char *export;   /* NULL: ALL */
-	const char *arg_file; /* of --each, NULL: standard input */
+	const char *arg_file; /* --arg-file: file with the lines of --each; NULL: standard input */
 	/* outside a job: --partition, --account and --qos of the allocation; NULL: the user's defaults */
 	const char *partition, *account, *qos;
 	/* outside a job: the directives of --bb, and the file of --bbf with them; NULL: none */
 	const char *bb, *bbf;
-	const char *file;	/* of --file, NULL: none */
-	const char *resume_log; /* NULL: the default */
+	const char *file;	/* --file: script whose steps are run; NULL: none */
+	const char *resume_log; /* log of --resume; NULL: the default path */
 	/* --wait in seconds: end the tasks so long after the first one has ended; 0: tasks may go on */
 	int wait_s;
 	int output_task, error_task; /* rank of the task whose output is printed, or RUN_ALL_TASKS */
@@ -61,10 +61,11 @@ struct run_options {
 /* Take one option with its value. Returns false with an error if the value is wrong. */
 bool run_options_take(struct run_options *o, int id, const char *value, struct err *e);
 
-/* Can the option be combined with --file? Others are options of one sub-step, which the file has. */
+/* Returns true if the option can be combined with --file. Other options are about one sub-step, and the file has them for each
+ * step. */
 bool run_options_is_for_file(int id);
 
-/* May a session have this name? It begins with a letter, so it is no job. */
+/* Returns true if the name is valid for a session. It must begin with a letter, so that it cannot be taken for a job. */
 bool run_options_session_is_valid(const char *name);
 
 /* Check options against each other, and set members that follow from several options. */

@@ -1,4 +1,4 @@
-/* run_output.c - output of one sub-step of many (run_output.h).
+/* run_output.c - stores and prints the output of one sub-step of many (run_output.h).
  *
  * Called by: run_each.c, run_file.c.
  * Invariants:

@@ -1,4 +1,4 @@
-/* session.c - what verbs about sub-steps share (session.h).
+/* session.c - functions that verbs about sub-steps share (session.h).
  *
  * Called by: run_one.c, run_each.c, run_file.c, substep.c, verb/steps.c. */
 #include "bin/rota/steps/session.h"

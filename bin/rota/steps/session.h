@@ -1,4 +1,5 @@
-/* session.h - what verbs about sub-steps share: the connection to the step manager, names of sub-steps, signals as events. */
+/* session.h - functions that verbs about sub-steps share: the connection to the step manager, names of sub-steps, signals as
+ * events. */
 #ifndef ROTA_BIN_SESSION_H
 #define ROTA_BIN_SESSION_H
 
@@ -6,11 +7,11 @@
 
 #include "lib/rota.h"
 
-/* Does this program run in a step, which has a step manager? */
+/* Returns true if this program runs in a step, so that there is a step manager. */
 bool session_is_inside(void);
 
-/* Connect to the step manager. Prints an error with the next step, and returns NULL with the exit status in *status, if there
- * is none. */
+/* Connect to the step manager. If that fails, prints an error that says what to do, and returns NULL with the exit status in
+ * *status. */
 struct rota_steps *session_open(const char *verb, int *status);
 
 /* Print an error of a connection. Returns the exit status. */
@@ -26,8 +27,8 @@ int session_status(const struct rota_end *end);
 /* Returns the end in words, as "failed (exit code 3)"; valid until the next call. */
 const char *session_words(const struct rota_end *end);
 
-/* Returns how many requests to send at a time: twice the CPUs of the allocation, so that the manager always has something to start. 0 on
- * failure. */
+/* Returns the number of sub-steps to have under way: twice the CPUs of the allocation, so that the step manager always has one to
+ * start. 0 on failure. */
 long session_request_limit(struct rota_steps *steps);
 
 /* Block SIGINT, SIGTERM, SIGHUP and SIGWINCH, and return a descriptor that reads them. session_signal() returns the number of the next

@@ -1,8 +1,8 @@
-/* session_name.c - finds one's own running sessions by their names (session_name.h).
+/* session_name.c - finds running sessions of the caller by their names (session_name.h).
  *
  * Called by: verb/run.c, verb/attach.c.
  * Invariants:
- * - Outside a job, sessions are rows of the database, to which step managers report within about a second. */
+ * - Outside a job, sessions are found in the database, where a new one appears after about a second. */
 #include "bin/rota/steps/session_name.h"
 
 #include <jansson.h>

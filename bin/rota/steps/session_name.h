@@ -1,4 +1,4 @@
-/* session_name.h - finds one's own running sessions by their names. */
+/* session_name.h - finds running sessions of the caller by their names. */
 #ifndef ROTA_BIN_SESSION_NAME_H
 #define ROTA_BIN_SESSION_NAME_H
 
@@ -9,7 +9,8 @@
  * database could not be asked. */
 char *session_name_find(const char *verb, const char *name, int *status);
 
-/* Attach to the running session of this name, or, to `detach`, print its word. Returns false if there is none; otherwise *status is the exit status. */
+/* Attach to the running session of this name or, with `detach`, only print its word JOB.STEP.NUMBER. Returns false if there is
+ * none; otherwise *status is the exit status. */
 bool session_name_join(const char *verb, const char *name, bool detach, int *status);
 
 #endif

@@ -4,7 +4,7 @@
  * Invariants:
  * - Without labels, every byte passes through in the order in which it came.
  * - With labels, a line of one task is never within a line of another.
- * - A reader that does not read delays output, but not the end of this program by SIGTERM or SIGHUP. */
+ * - If the reader of the descriptor does not read, output waits; but SIGTERM and SIGHUP still end this program. */
 #include "bin/rota/steps/sink.h"
 
 #include <errno.h>
@@ -32,15 +32,15 @@ struct sink {
 	int fd;
 	int own; /* descriptor that only this sink has open, for a terminal or pipe; -1: none */
 	bool label, unbuffered;
-	struct sink_line *lines; /* by task */
+	struct sink_line *lines; /* unfinished lines, by rank of the task */
 	int count;
 	int open_task; /* without buffers: rank of the task whose line on the descriptor is unfinished; -1: none */
 	char *out;     /* text for the next write(2) */
 	size_t size, room;
 };
 
-/* Returns a descriptor for the terminal or pipe on which a write does not wait; other programs that have it are not affected. -1: it is
- * neither, or cannot be opened. */
+/* Returns a new, non-blocking descriptor of the terminal or pipe `fd`, without an effect on other programs that have it. -1: `fd`
+ * is neither, or cannot be opened again. */
 static int open_again(int fd)
 {
 	char path[32];

@@ -1,8 +1,8 @@
-/* substep.c - sub-steps as operands of verbs (substep.h).
+/* substep.c - carries out `rota cancel`, `rota signal` and `rota wait` for sub-steps (substep.h).
  *
  * Called by: substep_show.c, verb/act.c, verb/signal.c, verb/wait.c.
  * Invariants:
- * - A sub-step of the own step needs no jobmgrd. */
+ * - For a sub-step of the step in which `rota` runs, no jobmgrd is needed. */
 #include "bin/rota/steps/substep.h"
 
 #include <signal.h>
@@ -19,7 +19,7 @@
 
 enum { SUBSTEP_MOST = 1000000000, WAIT_TIMED_OUT = 124 };
 
-/* Returns the number of a sub-step, as in ".3"; 0 if it is none. */
+/* Returns the number in a word such as ".3"; 0 if the word has another form. */
 static int dot_number(const char *word)
 {
 	char *end;
@@ -40,7 +40,7 @@ int substep_parse(const char *word, const char *own_label)
 	return dot_number(word);
 }
 
-/* Does a word name a sub-step of any job? */
+/* Returns true if the word names a sub-step, of any job. */
 static bool names_substep(const char *word)
 {
 	const char *first = strchr(word, '.'), *last = strrchr(word, '.');
@@ -82,7 +82,7 @@ struct rota_steps *substep_open(const char *verb, const char *word, const struct
 	*number = substep_parse(word, own->label);
 	if (!*number && !allocation_find(verb, word, number, status))
 		return NULL;
-	if (own->label && substep_parse(word, own->label)) { /* an earlier word may have named another step */
+	if (own->label && substep_parse(word, own->label)) { /* an earlier word may have set another step */
 		setenv("ROTA_STEP_LABEL", own->label, 1);
 		setenv("ROTA_STEP_SOCKET", own->socket, 1);
 	}
@@ -135,7 +135,7 @@ static void wait_is_over(int signal)
 	_exit(WAIT_TIMED_OUT);
 }
 
-/* End this process after so many seconds, with exit status WAIT_TIMED_OUT. */
+/* Let SIGALRM end this process after `seconds`, with exit status WAIT_TIMED_OUT. */
 static void wait_end_after(long seconds)
 {
 	struct itimerval timer = {.it_value = {.tv_sec = seconds, .tv_usec = seconds ? 0 : 1}};
@@ -152,7 +152,7 @@ static void wait_print(const char *label, const struct rota_end *end, const stru
 	if (how->quiet || how->json)
 		return;
 	printf("%s: %s\n", label, session_words(end));
-	fflush(stdout); /* the timeout ends the process at once */
+	fflush(stdout); /* the end by SIGALRM does not flush */
 }
 
 /* Wait for one sub-step. Returns the exit status. */

@@ -1,8 +1,9 @@
-/* substep_record.c - what the database knows of a sub-step (substep_record.h).
+/* substep_record.c - reads the record of a sub-step from the database (substep_record.h).
  *
  * Called by: substep.c, substep_show.c.
  * Invariants:
- * - The database has the end of every sub-step: procmgrd sends it, or the end of the attempt counts as its end. So a wait ends. */
+ * - The database gets an end for every sub-step: procmgrd reports it, or the end of the attempt counts as its end. So every wait
+ *   ends. */
 #include "bin/rota/steps/substep_record.h"
 
 #include <stdio.h>

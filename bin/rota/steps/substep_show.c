@@ -1,9 +1,9 @@
-/* substep_show.c - sub-steps as operands of `rota show` (substep_show.h).
+/* substep_show.c - prints sub-steps in `rota show` (substep_show.h).
  *
  * Called by: verb/show.c.
  * Invariants:
- * - The step manager says whether a sub-step waits or runs, and why it waits. Of one that has ended, and of one whose manager
- *   cannot be reached, the database says all. */
+ * - The state of a sub-step that waits or runs, and the reason, come from the step manager. All facts about an ended sub-step, or
+ *   one whose step manager cannot be reached, come from the database. */
 #include "bin/rota/steps/substep_show.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ static json_t *live_find(struct rota_steps *steps, int number)
 	return found;
 }
 
-/* Put what the step manager says into a row of the database, under the names that the row has. */
+/* Overwrite members of a row from the database with those of the step manager's object. */
 static void live_put(json_t *row, const json_t *live)
 {
 	static const struct {

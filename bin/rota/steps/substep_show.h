@@ -1,4 +1,4 @@
-/* substep_show.h - sub-steps as operands of `rota show`. */
+/* substep_show.h - prints sub-steps in `rota show`. */
 #ifndef ROTA_BIN_SUBSTEP_SHOW_H
 #define ROTA_BIN_SUBSTEP_SHOW_H
 

@@ -1,7 +1,6 @@
 /* tty.c - a person's terminal (tty.h).
  *
- * Called by: run_one.c.
- * Invariants: the terminal has its settings back when this process ends, but by SIGKILL. */
+ * Called by: run_one.c. Invariants: the settings of the terminal are restored when this process ends, except by SIGKILL. */
 #include "bin/rota/steps/tty.h"
 
 #include <stdlib.h>

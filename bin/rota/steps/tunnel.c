@@ -1,9 +1,9 @@
-/* tunnel.c - TLS to a step manager on another machine, straight or through jobmgrd (tunnel.h).
+/* tunnel.c - connects by TLS to a step manager on another machine, directly or through jobmgrd (tunnel.h).
  *
  * Called by: verb/tunnel.c.
  * Invariants:
  * - The token is sent only to the server that has proven the certificate of the fingerprint.
- * - At most SIZE bytes wait in memory for each side: what a side does not take is not read from the other one.
+ * - At most SIZE bytes wait in memory in each direction: while one side takes no bytes, none are read from the other side.
  * - When the reader of standard output has gone, the connection ends within LEAVE_MS, so that the step manager learns of it. */
 #include "bin/rota/steps/tunnel.h"
 
@@ -32,21 +32,21 @@ enum { SIZE = 64 << 10, ANSWER_S = 10, LEAVE_MS = 5000, PIPE_SAFE = 4096 };
 
 struct buffer {
 	char bytes[SIZE];
-	size_t from, to; /* bytes [from, to) wait */
+	size_t from, to; /* bytes [from, to) are not passed on yet */
 };
 
 struct tunnel {
 	SSL_CTX *context;
 	SSL *ssl;
 	int fd;
-	/* connection to jobmgrd, which relays the stream; NULL: the stream goes straight to the step manager */
+	/* connection to jobmgrd, which relays the stream; NULL: the stream goes directly to the step manager */
 	struct http *relay;
 	SSL *outer;		/* TLS with jobmgrd, inside which the TLS with the step manager runs; NULL: there is none */
 	struct buffer up, down; /* up: bytes to the step manager; down: bytes to standard output */
 	bool in_ended;		/* standard input has ended */
 	bool out_gone;		/* nobody reads standard output any more */
 	bool ended;		/* the step manager has closed the connection */
-	int64_t leave_at;	/* when this process gives up waiting after out_gone, by clock_ms() */
+	int64_t leave_at;	/* clock_ms() at which the connection is closed after out_gone */
 };
 
 static bool is_empty(const struct buffer *b)
@@ -54,7 +54,7 @@ static bool is_empty(const struct buffer *b)
 	return b->from == b->to;
 }
 
-/* Let reads and writes of a socket fail that make no progress for so many seconds. */
+/* Let reads and writes of a socket fail that make no progress for `seconds`. */
 static bool set_time_limit(int fd, int seconds)
 {
 	const struct timeval most = {.tv_sec = seconds};
@@ -92,7 +92,7 @@ static int tcp_connect(const struct tunnel_peer *peer, int seconds, struct err *
 	return fd;
 }
 
-/* Does the server's certificate have this fingerprint? */
+/* Returns true if the server's certificate has this fingerprint. */
 static bool is_server(const struct tunnel *t, const char *fingerprint)
 {
 	X509 *certificate = SSL_get1_peer_certificate(t->ssl);
@@ -205,7 +205,7 @@ void tunnel_close(struct tunnel *t)
 	free(t);
 }
 
-/* Note that the connection has ended, unless OpenSSL only waits for the socket. */
+/* Set t->ended if `result` of OpenSSL means that the connection has ended, and not that it waits for the socket. */
 static void check_result(struct tunnel *t, int result)
 {
 	int error = SSL_get_error(t->ssl, result);
@@ -214,7 +214,7 @@ static void check_result(struct tunnel *t, int result)
 	ERR_clear_error();
 }
 
-/* Exchange with the step manager the bytes that pass without waiting. Returns whether any byte passed. */
+/* Send to and receive from the step manager as many bytes as possible without waiting. Returns true if any byte was moved. */
 static bool tunnel_exchange(struct tunnel *t)
 {
 	size_t size;
@@ -240,7 +240,7 @@ static bool tunnel_exchange(struct tunnel *t)
 	return moved;
 }
 
-/* Standard input has bytes, or has ended. */
+/* Read standard input, which has bytes or has ended. */
 static void take_input(struct tunnel *t)
 {
 	ssize_t size = read(STDIN_FILENO, t->up.bytes, SIZE);
@@ -250,7 +250,7 @@ static void take_input(struct tunnel *t)
 	t->up.to = size > 0 ? (size_t)size : 0;
 }
 
-/* Standard output takes bytes. A write must not wait, since keys would wait too. */
+/* Write to standard output, which takes bytes. The write must not wait, since the user's keys would wait too. */
 static void give_output(struct tunnel *t)
 {
 	const char *bytes = t->down.bytes + t->down.from;

@@ -1,4 +1,4 @@
-/* tunnel.h - TLS to a step manager on another machine. */
+/* tunnel.h - connects by TLS to a step manager on another machine. */
 #ifndef ROTA_BIN_TUNNEL_H
 #define ROTA_BIN_TUNNEL_H
 
@@ -13,7 +13,7 @@ struct tunnel;
 struct tunnel_peer {
 	const char *host;
 	int port;
-	const char *fingerprint; /* of its certificate: SHA-256, hex */
+	const char *fingerprint; /* SHA-256 of the step manager's certificate, hex */
 	const char *token;
 };
 
@@ -24,15 +24,15 @@ struct tunnel *tunnel_open(const struct tunnel_peer *peer, int seconds, struct e
  * with an error. */
 struct tunnel *tunnel_open_relayed(struct http *relay, struct err *e);
 
-/* Begin TLS, verify that the certificate has the fingerprint, and then send the token. After `false`, *is_silent says whether nobody
- * answered at all, or not by TLS, so that the token was sent to nobody. */
+/* Begin TLS, verify that the certificate has the fingerprint, and then send the token. After `false`, *is_silent is true if there
+ * was no answer, or none by TLS, so the token was not sent. */
 bool tunnel_begin(struct tunnel *t, const struct tunnel_peer *peer, bool *is_silent, struct err *e);
 
-/* NULL is allowed. */
+/* Close the connection and free `t`, which may be NULL. */
 void tunnel_close(struct tunnel *t);
 
-/* Copy standard input to the step manager and what it sends to standard output, until the step manager or the reader of standard output
- * closes the connection. */
+/* Copy standard input to the step manager, and bytes from the step manager to standard output, until the step manager or the
+ * reader of standard output closes the connection. */
 void tunnel_run(struct tunnel *t);
 
 #endif

@@ -1,7 +1,7 @@
-/* usage.c - asks step managers what running sub-steps use now (usage.h).
+/* usage.c - asks step managers for the present use of resources by running sub-steps (usage.h).
  *
- * Called by: verb/steps.c, verb/top.c.
- * Invariants: without figures, the sub-steps are listed all the same: a step manager of an older version refuses the request. */
+ * Called by: verb/steps.c, verb/top.c. Invariants: sub-steps are listed even without figures: a step manager of an older version
+ * refuses the request for figures. */
 #include "bin/rota/steps/usage.h"
 
 #include <stdio.h>
@@ -67,7 +67,7 @@ static json_t *usage_of_step(const char *verb, const char *label)
 
 void usage_add_substeps(const char *verb, const char *user, json_t *answer)
 {
-	json_t *asked = json_object(), *step; /* labels: a step may have a line for each of its nodes */
+	json_t *asked = json_object(), *step; /* asked: labels; a step may have a line for each node */
 	size_t i;
 
 	json_array_foreach (json_object_get(answer, "steps"), i, step) {

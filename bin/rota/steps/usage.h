@@ -1,4 +1,4 @@
-/* usage.h - what running sub-steps use now. */
+/* usage.h - the present use of resources by running sub-steps. */
 #ifndef ROTA_BIN_USAGE_H
 #define ROTA_BIN_USAGE_H
 
@@ -16,7 +16,7 @@ void usage_add_substeps(const char *verb, const char *user, json_t *answer);
 
 /* Formats the used CPUs as a share of the CPUs of the sub-step, "98%"; "-": unknown. */
 struct word usage_percent(const json_t *substep);
-/* Formats its resident memory. */
+/* Formats the resident memory of a running sub-step. */
 struct word usage_memory(const json_t *substep);
 
 #endif

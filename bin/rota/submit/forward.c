@@ -1,9 +1,11 @@
-/* forward.c - uploads the present credentials of the caller that a submission takes along, and submits.
+/* forward.c - submits a job and, before that, uploads those of the caller's present credentials that the job asks for
+ * (--cred=NAME:forward).
  *
  * Called by: `rota submit`.
  * Invariants:
- * - jobmgrd, which has translated the script, says which are taken along. One that script and options do not name is not uploaded.
- * - `rota cred add` seals and uploads them, in a process of its own, since this program loads no OpenSSL. */
+ * - jobmgrd, which translates the script, names the credentials to upload. A credential that neither script nor options name is
+ *   not uploaded.
+ * - A process `rota cred add` seals and uploads each credential, since this program does not load OpenSSL. */
 #include "bin/rota/submit/forward.h"
 
 #include <errno.h>
@@ -22,7 +24,7 @@
 
 extern char **environ;
 
-/* Does a text in a JSON value contain this text? */
+/* Returns true if a text in a JSON value contains this text. */
 static bool value_has(const json_t *value, const char *text)
 {
 	const json_t *one;
@@ -40,7 +42,7 @@ static bool value_has(const json_t *value, const char *text)
 	return false;
 }
 
-/* Returns the path of the first file that there is, malloc'ed; NULL: there is none. */
+/* Returns the first of the paths that names an existing file, malloc'ed; NULL: none does. */
 static char *first_file(char *const *paths, size_t count)
 {
 	char *found = NULL;
@@ -60,7 +62,7 @@ static char *of_environment(const char *name)
 	return xstrdup(value ? value : "");
 }
 
-/* Find the present credential of a kind. *path is malloc'ed; NULL: `rota cred add` finds it. */
+/* Find the caller's present credential of a kind. *path: its file, malloc'ed; NULL: `rota cred add` finds the file itself. */
 static bool forward_find(const char *name, enum credential_kind kind, char **path, struct err *e)
 {
 	unsigned uid = (unsigned)getuid();
@@ -85,7 +87,7 @@ static bool forward_find(const char *name, enum credential_kind kind, char **pat
 	return err_hint(e, "Add it before, and leave \":forward\" out: rota cred add %s FILE", name);
 }
 
-/* Get the kind of a credential: the kind of this name, or that of the one which the caller has. */
+/* Get the kind of the credential `name`: the kind that is called so, or else the kind of the stored credential of this name. */
 static bool forward_kind(const char *name, enum credential_kind *kind, int *status)
 {
 	json_t *answer;

@@ -4,11 +4,11 @@
 
 #include <jansson.h>
 
-/* Returns a new key: the time in milliseconds and 80 random bits, as hex; malloc'ed. Keys of the same time are neighbours in
- * the index. */
+/* Returns a new key: the time in milliseconds and 80 random bits, as hex; malloc'ed. Keys that are made at about the same time
+ * are neighbours in the database's index. */
 char *submit_key_new(void);
 
-/* Add the key of the user to a request that makes one job; a new one if `key` is NULL. */
+/* Add `key`, the client key that the user gave, to a request that makes one job; if it is NULL, add a new key. */
 void submit_key_add(json_t *request, const char *key);
 
 #endif

@@ -25,7 +25,7 @@ static void option_add(const struct verb *verb, json_t *options, const char *nam
 	free(text);
 }
 
-/* Report an unknown option. */
+/* Report an unknown option, and end the process. */
 static void option_misuse(const struct verb *verb, const char *word)
 {
 	bool is_long = word[1] == '-';

@@ -4,7 +4,7 @@
  * Invariants:
  * - The shell executes nothing: it runs with -n and without BASH_ENV and ENV.
  * - The shell reads each step as its node does: the preamble and the step's lines, with the line numbers of the script.
- * - An error of the check loses the warning, never the submission. */
+ * - If the check itself fails, only its warnings are lost; the submission goes on. */
 #include "bin/rota/submit/syntax.h"
 
 #include <ctype.h>

@@ -222,7 +222,7 @@ static void stuck_cell(struct table *table, const char *state)
 	free(text);
 }
 
-/* Is this the row of a job whose data could not be staged out? */
+/* Returns true if this is the row of a job whose data could not be staged out. */
 static bool row_is_stuck(const json_t *row)
 {
 	return !strcmp(format_text(row, "staging"), "stage_out_failed") && !*format_text(row, "step");
@@ -251,7 +251,8 @@ static void row_add(struct list *list, const json_t *row)
 	}
 }
 
-/* Fields of a line in a short answer of `acct`: those of JOB_FIELDS, with the signal after the exit code. */
+/* Fields of a line in an answer of `acct` in its short form (rows.h): those of JOB_FIELDS, with the signal after the exit
+ * code. */
 enum {
 	LINE_JOB,
 	LINE_NAME,
@@ -306,7 +307,7 @@ static void acct_print(const json_t *answer, const struct acct_line *line, const
 	table_free(list.table);
 }
 
-/* Expand the pattern of the output file in rows of attempts. */
+/* In rows of attempts, replace the pattern of the output file by its path. */
 static void files_add(const json_t *rows, const struct acct_line *line)
 {
 	json_t *row;
@@ -326,7 +327,7 @@ static void files_add(const json_t *rows, const struct acct_line *line)
 	}
 }
 
-/* Print the rows of one answer for programs. */
+/* Print the rows of one answer in the form for programs (--csv, --parsable or --json). */
 static void piece_print(const json_t *rows, const struct acct_line *line, const struct acct_field **fields, int count, bool first)
 {
 	const json_t *row;
@@ -353,7 +354,7 @@ static int piece_jobs(const struct acct_line *line)
 	return line->attempts || json_object_get(line->request, "steps") ? PIECE_STEPS : PIECE_JOBS;
 }
 
-/* End the JSON of a stream; say of old answers how old they are. */
+/* Print the end of the JSON that was written page by page, with the age of old answers ("stale"). */
 static void stream_end(void)
 {
 	fputs("]", stdout);
@@ -426,7 +427,7 @@ static int acct_ask(const struct acct_line *line, const struct acct_field **fiel
 	return EXIT_OK;
 }
 
-/* Returns the fields that are printed if the user names none. */
+/* Returns the names of the fields that are printed without --fields. */
 static const char *default_fields(const struct acct_line *line)
 {
 	if (line->sessions)

@@ -21,7 +21,8 @@ const struct verb_option attach_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* Returns the number of the last sub-step that runs, 0 if none does; whether it has a terminal. */
+/* Returns the number of the last running sub-step or, if `wanted` is not 0, `wanted` if the step has this sub-step; 0 if there is
+ * none. Sets *terminal to whether the sub-step has a terminal. */
 static int last_running(struct rota_steps *steps, int wanted, bool *terminal)
 {
 	json_t *list = rota_steps_list(steps), *row;

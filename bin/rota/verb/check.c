@@ -1,8 +1,9 @@
 /* check.c - `rota check`: translates a script as jobmgrd would, and prints the plan as tables, JSON or a graph.
  *
  * Invariants:
- * - With an instance, its limits and partitions apply, and jobmgrd tries a valid script: the database checks accounts, rights,
- *   names of nodes and other jobs. Without an instance, the built-in limits apply, and a message says that.
+ * - With an instance, its limits and partitions apply, and jobmgrd submits a valid script on trial: the database checks accounts,
+ *   rights, names of nodes and other jobs, and makes no job. Without an instance, the built-in limits apply, and a message says
+ *   that.
  * - For a script that would be refused, the exit status is EXIT_REFUSED. Each error is a line on standard error: FILE:LINE:
  *   --option: message. With --json, standard output has the answer of a refused submission. */
 #include <stdio.h>
@@ -314,8 +315,8 @@ static bool limits_here(struct translate_limits *limits)
 	return here;
 }
 
-/* Let jobmgrd try a valid script, and print the refusal, if any. Returns the exit status and the answer, which has what the job costs at
- * most. */
+/* Let jobmgrd submit a valid script on trial, and print the refusal, if any. Returns the exit status, and in *answer the answer,
+ * which has the highest possible cost of the job. */
 static int submission_try(const struct check_line *line, const char *script, size_t size, json_t **answer)
 {
 	const char *name = script_name(line);
@@ -342,8 +343,8 @@ static const char **texts(const json_t *list)
 	return all;
 }
 
-/* Returns the plan of a script. Returns NULL after printing the problems of the script. `staging`: how the instance makes transfers, for
- * a script that is translated again; NULL: not known. */
+/* Returns the plan of a script. Returns NULL after printing the problems of the script. `staging`: how the instance makes
+ * transfers, when a script is translated a second time; NULL: not known yet. */
 static json_t *check_translate(const struct check_line *line, const char *script, size_t size,
 			       const struct translate_limits *limits, const json_t *staging)
 {
@@ -417,7 +418,7 @@ int verb_check(const struct verb *verb, int argc, char **argv)
 		status = here ? submission_try(&line, script, size, &answer) : EXIT_OK;
 	syntax_end(syntax);
 	const json_t *staging = json_object_get(answer, "staging");
-	if (status == EXIT_OK && staging) { /* some transfers are steps, which only the instance knows */
+	if (status == EXIT_OK && staging) { /* only the instance knows which transfers become steps */
 		json_decref(plan);
 		plan = check_translate(&line, script, size, &limits, staging);
 		status = plan ? EXIT_OK : EXIT_REFUSED;

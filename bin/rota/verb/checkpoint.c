@@ -81,7 +81,8 @@ static int checkpoint_done(const struct verb_scan *scan)
 	return EXIT_NO_GATE;
 }
 
-/* Have rota-checkpoint do `action` with the folder of a checkpoint, whose files it reads from its standard input. Returns its exit code. */
+/* Run rota-checkpoint with `action` (verify or discard) on the folder of a checkpoint, and write the list of its files to its
+ * standard input. Returns its exit code. */
 static int program_run(const char *action, const char *folder, const json_t *files)
 {
 	char *path = program_path(), *text = json_dumps(files, JSON_COMPACT | JSON_ENCODE_ANY);
@@ -214,7 +215,7 @@ static int row_verify(const json_t *row, bool quiet)
 	return code;
 }
 
-/* Show, or verify, the checkpoint that the line names, or each that can be used. */
+/* Show or verify the checkpoint that the command line names, or else all that can be used. */
 static int checkpoint_each(const char *job, const struct checkpoint_line *line)
 {
 	json_t *listed = checkpoints_ask(job, line), *row;
@@ -249,7 +250,7 @@ static int checkpoint_each(const char *job, const struct checkpoint_line *line)
 	return status;
 }
 
-/* Remove the files of checkpoints of a step, and have that recorded. */
+/* Discard checkpoints of a step: record that in the database, and remove their files. */
 static int checkpoint_discard(const char *step, const struct checkpoint_line *line)
 {
 	json_t *listed = checkpoints_ask(step, line), *rows = json_object_get(listed, "checkpoints"), *row, *answer, *number;
@@ -259,7 +260,7 @@ static int checkpoint_discard(const char *step, const struct checkpoint_line *li
 
 	if (line->has_generation)
 		json_object_set_new(request, "generation", json_integer(line->generation));
-	/* The row first, so that no attempt starts from files that are being removed. */
+	/* Change the row first, so that no attempt starts from files that are being removed. */
 	answer = listed ? call_gate("checkpoint_discard", json_incref(request)) : NULL;
 	if (!answer)
 		status = call_status();
@@ -382,7 +383,7 @@ int verb_checkpoint(const struct verb *verb, int argc, char **argv)
 	return checkpoint_request(&scan, reason, &line);
 }
 
-/* Print what becomes of a step that is restarted: from which checkpoint, and on which nodes. */
+/* Print from which checkpoint, and on which nodes, a restarted step starts. */
 static void restart_print(const json_t *answer)
 {
 	long long generation = json_integer_value(json_object_get(answer, "generation"));

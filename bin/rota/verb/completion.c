@@ -22,7 +22,7 @@ const struct verb_option completion_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* Print the text up to a line; returns the text after that line. */
+/* Print the text up to the line `line`, without this line. Returns the text after it. */
 static const char *completion_print_until(const char *text, const char *line)
 {
 	const char *at = strstr(text, line);
@@ -116,7 +116,7 @@ static void bash_print(void)
 	fputs(rest, stdout);
 }
 
-/* Has the word no characters that are special in a shell? */
+/* Returns true if the word has no characters that are special in a shell. */
 static bool is_plain(const char *word)
 {
 	return word[0] && word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.+@-")] == '\0';

@@ -1,5 +1,5 @@
-/* cred.c - `rota cred`: adds, lists, shows, refreshes, grants and removes credentials, which steps get with --cred=NAME, and forecasts which
- * steps outlive them. */
+/* cred.c - `rota cred`: adds, lists, shows, refreshes, grants and removes credentials, which steps get with --cred=NAME, and
+ * forecasts which steps will end after their credentials expire. */
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,7 +106,7 @@ static const char *line_operands(struct verb_scan *scan, struct cred_line *line)
 	return action;
 }
 
-/* Returns how long a credential can be relied on, in a few words. */
+/* Returns the state of a credential in a word or two: "dead", "not renewed", "renewable" or "good". */
 static const char *credential_state(const json_t *credential)
 {
 	if (*format_text(credential, "objection"))
@@ -288,7 +288,7 @@ static void answer_print(const char *action, const json_t *answer, bool wide)
 		       *format_text(answer, "to") ? " to " : "", format_text(answer, "to"));
 }
 
-/* Add the user id of the user to whom a credential is granted. */
+/* Add to the request the user id ("to_uid") of the user to whom the credential is granted ("to"). */
 static bool grant_find_user(json_t *request, struct err *e)
 {
 	const char *name = json_string_value(json_object_get(request, "to"));
@@ -304,7 +304,7 @@ static bool grant_find_user(json_t *request, struct err *e)
 	return true;
 }
 
-/* Have rota-credd test a credential, wait for the result and print it. */
+/* Request that rota-credd tests a credential, wait for the result and print it. */
 static json_t *cred_test(json_t *request, int *status)
 {
 	json_t *answer = call_gate("credentials", request), *result;

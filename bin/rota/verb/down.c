@@ -62,7 +62,7 @@ static bool part_end(const struct instance *in, const char *what, pid_t pid, int
 	return true;
 }
 
-/* May keepers of the node be alive? Each has a folder in the node's spool. */
+/* Returns true if keepers of the node may be alive: each has a folder in the node's spool. */
 static bool spool_used(const struct instance *in, const char *node)
 {
 	char *path = instance_path(in, "node/%s/spool", node);
@@ -126,7 +126,8 @@ static bool nodes_end_once(const struct instance *in, char **nodes, size_t count
 	return ok;
 }
 
-/* End all nodes, and repeat until no keeper can be left: a launcher may die before it handles the signal. */
+/* End all launchers with their keepers, and repeat until no keeper can be left: a launcher may die before it handles the
+ * signal. */
 static bool nodes_end(const struct instance *in)
 {
 	char **nodes = instance_nodes(in);
@@ -173,7 +174,7 @@ static bool all_end(const struct instance *in)
 	return part_end(in, "munged", instance_munged(in), SIGTERM, DAEMON_SECONDS, alive_munged, NULL) && ok;
 }
 
-/* Ask the user whether to remove the state folder. Returns the answer. */
+/* Ask the user whether to remove the state folder. Returns true if the user agrees. */
 static bool down_is_agreed(const struct instance *in)
 {
 	char answer[16] = "";

@@ -1,4 +1,4 @@
-/* grow.c - `rota grow`: asks for more nodes or tasks for a step that runs, and lists what was asked for.
+/* grow.c - `rota grow`: requests more nodes or tasks for a running step, and lists these requests.
  *
  * Called by: main.c and everyday.c, through verbs.def.
  * Invariants:
@@ -41,7 +41,7 @@ struct grow_command {
 	bool list, parsable, hold, json;
 };
 
-/* Returns the number of "+2"; the sign may be left out. */
+/* Returns the number in a value such as "+2"; the sign may be left out. */
 static long grow_count(const struct verb_scan *scan)
 {
 	struct verb_scan own = *scan;

@@ -111,7 +111,7 @@ static int log_print(struct log_file *f)
 	return EXIT_REFUSED;
 }
 
-/* Is the output hidden from the caller? If so, an error is printed. */
+/* Returns true, after printing an error, if the output is hidden from the caller. */
 static bool is_private(const struct log *log, const json_t *answer)
 {
 	const json_t *job = json_array_get(json_object_get(answer, "jobs"), 0);
@@ -124,7 +124,7 @@ static bool is_private(const struct log *log, const json_t *answer)
 	return !path;
 }
 
-/* Did another step of the job overwrite the file of a step that has ended? If so, an error is printed. */
+/* Returns true, after printing an error, if another step of the job has overwritten the file of a step that has ended. */
 static bool is_overwritten(const struct log *log, const json_t *job, const json_t *step, const char *path)
 {
 	const char *label = format_text(step, "label");

@@ -24,7 +24,7 @@ const struct verb_option nodes_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* Returns an amount as "3/8": allocated and total. */
+/* Returns "3/8": the allocated and the total amount of a resource. */
 static struct word share_word(struct word used, struct word all)
 {
 	struct word w;

@@ -1,8 +1,8 @@
-/* plan.c - `rota plan`: prints when the scheduler expects waiting steps to start, as things are and after changes of nodes,
- * partitions, running steps or the queue.
+/* plan.c - `rota plan`: prints when the scheduler expects waiting steps to start, at present and after hypothetical changes of
+ * nodes, partitions, running steps or the queue.
  *
  * Invariants:
- * - The scheduler runs in this process, on a snapshot that one read-only call answers. Nothing is written or locked. */
+ * - The scheduler runs in this process, on a snapshot that one read-only request returns. Nothing is written or locked. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,14 +48,14 @@ struct plan_line {
 	bool json, moves;
 };
 
-/* When a step is expected to start: a time, the time of the snapshot for now, NAN for never or not known. */
+/* Expected start of a step in seconds since 1970: the time of the snapshot means now, NAN never or not known. */
 struct expected {
 	const struct schedule_pending *step;
 	double before, after;
 	const char *message;
 };
 
-/* Returns the plan of a script; NULL after printing what is wrong with it. `partition` is set to the default one, malloc'ed. */
+/* Returns the plan of a script; NULL after printing its problems. Sets *partition to the default partition, malloc'ed. */
 static json_t *script_plan(const char *name, char **partition)
 {
 	struct translate_limits limits = translate_limits_default;
@@ -97,7 +97,7 @@ static json_t *script_plan(const char *name, char **partition)
 	return plan;
 }
 
-/* Apply a change. Returns EXIT_OK, or the exit status after printing what is wrong. */
+/* Apply one change of the command line to the snapshot. Returns EXIT_OK, or the exit status after printing an error. */
 static int change_apply(struct plan_snapshot *snapshot, int id, const char *value)
 {
 	struct err e = {0};
@@ -133,7 +133,7 @@ static int change_apply(struct plan_snapshot *snapshot, int id, const char *valu
 	return good ? EXIT_OK : call_refuse(&e);
 }
 
-/* Note when each pending step is expected to start. The arrays are as long as the queue. */
+/* Store the expected start of each pending step. The arrays have one member for each step of the queue. */
 static void times_note(const struct schedule_snapshot *s, const struct schedule_result *result, double *times,
 		       const char **messages)
 {
@@ -221,7 +221,7 @@ static void rows_print(const struct expected *rows, size_t count, bool changed, 
 	json_decref(list);
 }
 
-/* Apply the changes of the clock, or all others. */
+/* Apply only the changes of the time (`clock`), or all other changes. */
 static int changes_apply(struct plan_snapshot *snapshot, const struct plan_line *line, bool clock)
 {
 	int status = EXIT_OK;
@@ -232,7 +232,7 @@ static int changes_apply(struct plan_snapshot *snapshot, const struct plan_line 
 	return status;
 }
 
-/* Run the scheduler before and after the changes, both at the time of the clock, and print both. */
+/* Run the scheduler without and with the changes, both after the changes of the time, and print both results. */
 static int plan_compare(struct plan_snapshot *snapshot, const struct schedule_policy *policy, const struct plan_line *line)
 {
 	struct schedule_snapshot *s = &snapshot->rows->snapshot;

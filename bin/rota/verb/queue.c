@@ -54,7 +54,7 @@ static void line_read(struct verb_scan *scan, struct queue_line *line)
 		json_object_set_new(request, "jobs", words_operands(scan));
 }
 
-/* Has the job ended, and is its data being staged out? Then the reason stands for its state. */
+/* Returns true if the job has ended and its data is being staged out. Its reason is then printed as its state. */
 static bool job_is_staged_out(const json_t *job)
 {
 	const char *reason = format_text(job, "reason");

@@ -1,5 +1,5 @@
-/* run.c - `rota run` and `rota shell`: runs a sub-step inside the allocation of a step, or one for each line of a file or each step of
- * a script. Outside a job it gets an allocation first. */
+/* run.c - `rota run` and `rota shell`: runs a sub-step inside the allocation of a step, or a sub-step for each line of a file or
+ * each step of a script. Outside a job, it first submits a job that holds an allocation. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,7 +165,8 @@ static void run_directives(const struct verb *verb, struct run_options *o)
 	}
 }
 
-/* Keep the allocation. Returns the exit status of all of its sub-steps. */
+/* Run as the script of an allocation (--hold): wait until no program uses the allocation any more. Returns the exit status for
+ * all of its sub-steps. */
 static int run_hold(struct rota_steps *steps)
 {
 	struct rota_end end;
@@ -173,7 +174,7 @@ static int run_hold(struct rota_steps *steps)
 	return rota_steps_hold(steps, &end) ? session_status(&end) : session_failed("run", steps);
 }
 
-/* Run what the options and the command say, in the allocation of this step or in a new one. Returns the exit status. */
+/* Run the sub-steps that options and command ask for, in the allocation of this step or in a new one. Returns the exit status. */
 static int run_do(const struct verb *verb, struct run_options *o, char **command)
 {
 	struct rota_steps *steps;

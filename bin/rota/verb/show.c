@@ -76,7 +76,7 @@ static void parts_print(const json_t *job, bool wide)
 	}
 }
 
-/* Do the operands name only steps of the job, not the job itself? */
+/* Returns true if the operands name only steps of the job, and not the job itself. */
 static bool steps_named(const json_t *operands, const json_t *job)
 {
 	struct word id = format_count(json_object_get(job, "job_id"));

@@ -1,4 +1,4 @@
-/* shrink.c - `rota shrink`: gives nodes of a running step back, but its first one. */
+/* shrink.c - `rota shrink`: gives back nodes of a running step, never its first one. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ const struct verb_option shrink_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* Returns the number of "-2" or "2"; 0 if the value names nodes. */
+/* Returns the number in a value such as "-2" or "2"; 0 if the value names nodes. */
 static long shrink_count(const struct verb_scan *scan)
 {
 	struct verb_scan own = *scan;

@@ -17,13 +17,13 @@
 #include "lib/db.h"
 #include "lib/unreachable.h"
 
-/* All options go to psql but these, which come first. */
+/* Options of `rota sql`, which must come before those of psql. */
 const struct verb_option sql_options[] = {
 	{256, "standby", NULL, "ask a standby of the database, if there is one"},
 	{0, NULL, NULL, NULL},
 };
 
-/* Is the caller root, the account of the instance, or the owner of a private instance? */
+/* Returns true if the caller is root, the account of the instance, or the owner of a private instance. */
 static bool runs_instance(const struct conf *conf)
 {
 	struct stat st;
@@ -33,7 +33,8 @@ static bool runs_instance(const struct conf *conf)
 	return !conf->instance_account[0] && conf->instance_home[0] && !stat(conf->instance_home, &st) && st.st_uid == geteuid();
 }
 
-/* Has the database no role of the caller's name? psql would not explain that failure, so an error is printed. */
+/* Returns true, after printing an error, if the database has no role of the caller's name. psql would not explain that
+ * failure. */
 static bool lacks_login(const char *conninfo)
 {
 	PGconn *db = PQconnectdb(conninfo);

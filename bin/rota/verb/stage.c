@@ -2,7 +2,8 @@
  *
  * Called by: main.c and everyday.c, through verbs.def; rota-mover (the action report).
  * Invariants:
- * - retry and drop submit a job, whose lines name the transfers by --for. So they wait, run and are charged as any other job. */
+ * - The actions retry and drop submit a job, whose script names the transfers by --for. So they wait, run and are charged as any
+ *   other job. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +62,7 @@ static void script_add_word(FILE *script, const char *word)
 	free(quoted);
 }
 
-/* Does the action of the command line (retry or drop) make this transfer of a job? */
+/* Returns true if the action of the command line (retry or drop) is to repeat this transfer of a job. */
 static bool transfer_is_wanted(const json_t *row, bool drop)
 {
 	const char *state = format_text(row, "state"), *direction = format_text(row, "direction");
@@ -70,13 +71,13 @@ static bool transfer_is_wanted(const json_t *row, bool drop)
 
 	for (size_t i = 0; i < sizeof stopped_states / sizeof *stopped_states; i++)
 		stopped |= !strcmp(state, stopped_states[i]);
-	/* The data of the transfer is on a node, and no report has named the node. */
+	/* Skip a transfer whose data is on a node that no report has named yet. */
 	if (!json_is_integer(json_object_get(row, "step_id")) && !*format_text(row, "place"))
 		return false;
 	return stopped && drop == !strcmp(direction, "drop");
 }
 
-/* Add the line of a script that makes a transfer again. */
+/* Add the line to a script that repeats a transfer. */
 static void script_add_line(FILE *script, const json_t *row)
 {
 	const char *direction = format_text(row, "direction");
@@ -92,8 +93,8 @@ static void script_add_line(FILE *script, const json_t *row)
 		(long long)json_integer_value(json_object_get(row, "transfer")));
 }
 
-/* Submit a job that makes the stopped transfers of this place again (drop: drops their data). Returns jobmgrd's answer. NULL: there
- * are none, or an error was printed. */
+/* Submit a job that repeats the stopped transfers of the folder or node `place` or, with `drop`, drops their data. Returns
+ * jobmgrd's answer. NULL: no transfer has this place, or an error was printed. */
 static json_t *stage_submit(const char *job, const char *place, const json_t *transfers, bool drop, const struct stage_line *line)
 {
 	char *text = NULL;
@@ -129,7 +130,7 @@ static json_t *stage_submit(const char *job, const char *place, const json_t *tr
 	return call_gate_patiently("submit", request);
 }
 
-/* Is this the first transfer of the list with its place? */
+/* Returns true if no earlier transfer of the list has the same place. */
 static bool place_is_first(const json_t *transfers, size_t at)
 {
 	const char *place = format_text(json_array_get(transfers, at), "place");
@@ -140,7 +141,7 @@ static bool place_is_first(const json_t *transfers, size_t at)
 	return true;
 }
 
-/* Have transfers of a job made again, or its data dropped: a job for each folder. */
+/* Repeat transfers of a job, or drop its data, by one new job for each place (folder or node). */
 static int stage_again(const char *job, bool drop, const struct stage_line *line)
 {
 	json_t *answer = transfers_ask(job, line), *transfers = json_object_get(answer, "transfers"), *row;

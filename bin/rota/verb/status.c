@@ -28,7 +28,7 @@ static bool instance_here(struct instance *in)
 	return call_conf()->instance_home[0] && instance_open(in, NULL, &e) && !strcmp(in->home, call_conf()->instance_home);
 }
 
-/* Does the database's list of daemons have this process of the instance too? */
+/* Returns true if the database's list of daemons has this process of the instance too. */
 static bool process_is_known(const json_t *processes, const json_t *part)
 {
 	const json_t *p;
@@ -109,7 +109,7 @@ static void sessions_print(const json_t *ended)
 		       format_when(json_object_get(one, "last_at")).s, format_text(one, "reason"));
 }
 
-/* Print for how long the certificate of a jobmgrd is valid, as jobmgrd says it in its log. */
+/* Print for how long the certificate of a jobmgrd is valid, in the same words as jobmgrd's log. */
 static void certificate_print(const json_t *process)
 {
 	const json_t *left = json_object_get(process, "certificate_days_left");

@@ -77,7 +77,7 @@ static char *session_attached(const json_t *row)
 	return text;
 }
 
-/* Print the table of the terminals that run. */
+/* Print a table of running sessions, the sub-steps that have a terminal. */
 static void sessions_print(const json_t *list, FILE *out)
 {
 	static const struct table_column columns[] = {
@@ -107,7 +107,7 @@ static void sessions_print(const json_t *list, FILE *out)
 	table_free(t);
 }
 
-/* Returns those sub-steps of a list that are running terminals; frees the list. */
+/* Returns a list of those sub-steps of `list` that run and have a terminal. Frees `list`. */
 static json_t *sessions_of(json_t *list)
 {
 	json_t *sessions = json_array(), *row;
@@ -121,7 +121,7 @@ static json_t *sessions_of(json_t *list)
 	return sessions;
 }
 
-/* Print the table of a list. Returns the number of sub-steps that have not ended. */
+/* Print a table of the sub-steps in a list. Returns the number of sub-steps that have not ended. */
 static size_t steps_print(const json_t *list, FILE *out)
 {
 	static const struct table_column columns[] = {{"ID", true, 0},	   {"NAME", false, 8},	 {"STATE", false, 10},
@@ -171,7 +171,7 @@ static bool steps_watch(struct rota_steps *steps)
 	return true;
 }
 
-/* Print the list once. */
+/* Print the list of sub-steps (or sessions) once, as a table or as JSON. */
 static bool steps_list(struct rota_steps *steps, bool sessions, bool json)
 {
 	json_t *list = sessions ? rota_steps_list(steps) : usage_list(steps);

@@ -214,8 +214,8 @@ static void line_read(struct verb_scan *scan, struct top_line *line)
 		verb_misuse(scan->verb, "name the jobs for --substeps: rota top --substeps JOB");
 }
 
-/* Has a sampled step no figures yet? This request makes its node sample the step (internal.sample_poll). A rate needs two
- * samples. */
+/* Returns true if a sampled step has no figures yet. The request `top` makes its node sample the step (internal.sample_poll); a
+ * rate needs two samples. */
 static bool is_lacking(const json_t *answer)
 {
 	const json_t *step;

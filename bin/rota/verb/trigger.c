@@ -29,7 +29,7 @@ const struct verb_option trigger_options[] = {
 
 /* The command line of `rota trigger`. */
 struct trigger_line {
-	json_t *request; /* trigger as the options describe it; empty for the actions list, show and remove */
+	json_t *request; /* the trigger that the options describe; empty for the actions list, show and remove */
 	bool wide, json;
 };
 
@@ -96,7 +96,7 @@ static const char *line_operands(struct verb_scan *scan, struct trigger_line *li
 	return action;
 }
 
-/* Returns for what a trigger fires, such as "job_end failed,timeout, jobs of alice"; malloc'ed. */
+/* Returns the events for which a trigger fires, such as "job_end failed,timeout, jobs of alice"; malloc'ed. */
 static char *trigger_about(const json_t *trigger)
 {
 	const char *event = format_text(trigger, "event"), *user = format_text(trigger, "jobs_of"),
@@ -148,7 +148,7 @@ static void triggers_print(const json_t *triggers, bool wide)
 	table_free(table);
 }
 
-/* Print the last deliveries of a trigger, and why it is not allowed, if it is not. */
+/* Print the last deliveries of a trigger. If the trigger is not allowed, print the reason too. */
 static void runs_print(const json_t *trigger, bool wide)
 {
 	static const struct table_column COLUMNS[] = {

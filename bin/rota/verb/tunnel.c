@@ -27,7 +27,8 @@ const struct verb_option tunnel_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* Ask jobmgrd until the step manager listens. Returns the answer, which has a token; NULL with an error. */
+/* Repeat the request for a token until the step manager listens. Returns jobmgrd's answer, which has a token; NULL with an
+ * error. */
 static json_t *token_get(const json_t *step, const char *id, struct err *e)
 {
 	int64_t until = clock_ms() + READY_MS;
@@ -51,7 +52,8 @@ static json_t *token_get(const json_t *step, const char *id, struct err *e)
 	return NULL;
 }
 
-/* Begin with the step manager on a connection. Returns it, or NULL with an error and closes it. */
+/* Begin TLS with the step manager on the connection `t`, and send the token. Returns `t`; on failure, closes it and returns NULL
+ * with an error. */
 static struct tunnel *peer_begin(struct tunnel *t, const struct tunnel_peer *peer, bool *is_silent, struct err *e)
 {
 	if (t && tunnel_begin(t, peer, is_silent, e))
@@ -60,7 +62,7 @@ static struct tunnel *peer_begin(struct tunnel *t, const struct tunnel_peer *pee
 	return NULL;
 }
 
-/* Connect straight to the node. */
+/* Connect directly to the node of the step manager. */
 static struct tunnel *connect_node(const struct tunnel_peer *peer, int seconds, bool *is_silent, struct err *e)
 {
 	*is_silent = true;
@@ -78,8 +80,8 @@ static struct tunnel *connect_relay(const struct tunnel_peer *peer, const json_t
 	return relay ? peer_begin(tunnel_open_relayed(relay, e), peer, &is_silent, e) : NULL;
 }
 
-/* Connect by the route that is asked for. Without one, go through jobmgrd where nobody answers on the straight way; the token has then
- * been sent to nobody. */
+/* Connect by the route that ROTA_STEP_ROUTE names. If it is not set, connect directly and, if the node does not answer, so that
+ * the token was not sent, through jobmgrd. */
 static struct tunnel *connect_peer(const struct tunnel_peer *peer, const json_t *answer, struct err *e)
 {
 	enum route route = route_asked();

@@ -157,7 +157,7 @@ static bool conf_make(struct instance *in, const struct up_line *line, struct er
 	return ok;
 }
 
-/* Does munged make a credential? */
+/* Returns true if munged makes a credential. */
 static bool munged_answers(const struct instance *in, const void *arg)
 {
 	struct err e = {0};

@@ -170,8 +170,8 @@ static int watch_pause_ms(const json_t *answer)
 	return 50 + (steps < LONGEST_BREATH ? (int)steps : LONGEST_BREATH);
 }
 
-/* Returns after how many milliseconds without an event the job is read again, 0: not at all. Sub-steps make no events, so the
- * picture reads their counts: often while some wait or run, else sometimes while a step runs, which may start some. */
+/* Returns after how many milliseconds without an event the job is read again; 0: never. Sub-steps make no events, so their
+ * numbers are read again: often while some wait or run, else seldom while a step runs, which may start some. */
 static int refresh_ms(const json_t *answer)
 {
 	const json_t *job = json_array_get(json_object_get(answer, "jobs"), 0), *step;
@@ -189,7 +189,7 @@ static int refresh_ms(const json_t *answer)
 	return runs ? REFRESH_MS : 0;
 }
 
-/* Nothing happened since the last answer. Is it to be read again without a cursor? */
+/* Returns true if the job must be read again without a cursor, although no event has come since the last answer. */
 static bool is_stale(const struct watch *w, const json_t *last)
 {
 	int after = w->lines || w->json ? 0 : refresh_ms(last);

@@ -1,4 +1,4 @@
-/* why.c - `rota why`: why steps wait, one line for each unmet condition. */
+/* why.c - `rota why`: prints why steps wait, one line for each unmet condition. */
 #include <stdio.h>
 
 #include "bin/rota/call/call.h"

@@ -39,7 +39,7 @@ function words(value, unit) {
 const UNITS = {h: "hours", s: "h:min:s", percent: "%", mib: "MiB"};
 const PERIODS = {hour: 3600, day: 86400, month: 30 * 86400};
 
-// The same with its unit, where it stands alone.
+// Returns a number as words() does, followed by its unit, for places without a column title.
 function measured(value, unit) {
 	return words(value, unit) + (value !== null && unit === "h" ? " h" : value !== null && unit === "mib" ? " MiB" : "");
 }
@@ -47,7 +47,7 @@ function measured(value, unit) {
 const ruler = document.createElement("canvas").getContext("2d");
 ruler.font = "12px system-ui, sans-serif";
 
-// As much of a text as fits in so many units of a drawing; what was cut ends in an ellipsis.
+// Returns the beginning of a text that fits into `room` units of a drawing; a text that was cut ends in an ellipsis.
 function fit(text, room) {
 	const letters = [...text];
 	if (ruler.measureText(text).width <= room) return text;
@@ -55,7 +55,7 @@ function fit(text, room) {
 	return letters.length ? letters.join("") + "…" : "";
 }
 
-// A drawing of that size; one that is wider than the page is scrolled, not made smaller.
+// Makes a drawing of this size. A drawing that is wider than the page is scrolled, not made smaller.
 function drawing(id, width, height) {
 	const svg = add(add(page, "div", {class: "wide"}), "svg", {id, class: "chart", viewBox: "0 0 " + width + " " + height, role: "img"});
 	if (width > 1000) svg.style.width = width + "px";
@@ -99,12 +99,12 @@ function drawTable() {
 	}
 }
 
-// What a row is about, its period aside.
+// Returns the label of a row: all of its keys except the period.
 function label(row) {
 	return data.by.map(b => row[b] || "(none)").join(" / ") || "all";
 }
 
-// Over time: a line for each of the largest, the others added up where that means something.
+// Draws a chart over time: a line for each of the largest groups, and one for the sum of the others if a sum makes sense.
 function drawLines(bar) {
 	const times = [...new Set(data.rows.map(r => r[data.period]))].sort();
 	const place = new Map(times.map((t, i) => [t, i]));
@@ -124,7 +124,8 @@ function drawLines(bar) {
 	const axis = {stroke: ink, grid: {stroke: "#8884"}, ticks: {stroke: "#8884"}};
 	const seconds = times.map(t => Date.parse(t.length === 10 ? t + "T00:00:00Z" : t) / 1000);
 	const iso = new Map(seconds.map((second, i) => [second, times[i]]));
-	// Of one time uPlot makes a range of years, so its end is not taken. No tick between two periods: there is no figure. A month and a year stand for those of the calendar.
+	// With one point of time, uPlot would show a range of years, so set the range. Ticks are at periods only, since there are no
+	// figures between them. A month of 30 days and a year of 365 stand for those of the calendar.
 	const day = 86400, month = 30 * day, year = 365 * day;
 	const steps = [3600, 2 * 3600, 3 * 3600, 6 * 3600, 12 * 3600, day, 2 * day, 5 * day, 10 * day, month, 2 * month, 3 * month, 6 * month, year, 2 * year, 5 * year, 10 * year];
 	const format = value => value === null || value === undefined ? "–" : measured(value, bar.unit);
@@ -157,7 +158,8 @@ function drawBars(bar) {
 	if (data.rows.length > rows.length) add(page, "p", {class: "when"}, "The first " + rows.length + " of " + data.rows.length + " rows.");
 }
 
-// The column of each step: behind all that it waits for; steps that run with each other share one.
+// Returns the column of each step in the graph: to the right of all steps that it waits for. Steps that run with each other share
+// a column.
 function columnsOf(requests, edges) {
 	const column = new Map(requests.map(r => [r.name, 0]));
 	for (let round = 0, moved = true; moved && round <= requests.length; round++) {
@@ -172,8 +174,8 @@ function columnsOf(requests, edges) {
 	return column;
 }
 
-// What stands in the columns from top to bottom: steps, and where a line passes a column on its way a place for it, so that it goes
-// through no box. Each is put at the mean height of what it is joined to on the left, steps that run with each other together.
+// Returns the items of each column from top to bottom: steps, and a place for each edge that crosses the column, so that no edge goes
+// through a box. An item is at the mean height of its neighbours on the left; steps that run with each other are adjacent.
 function layersOf(requests, edges, column) {
 	const items = new Map(requests.map(r => [r.name, {column: column.get(r.name), name: r.name, left: [], group: r.name}])), layers = [], routes = [];
 	for (const e of edges) {
@@ -204,7 +206,8 @@ function layersOf(requests, edges, column) {
 	return {layers, routes, items};
 }
 
-// From the right side of each to the left side of the next, straight across the columns between; within a column round its right side.
+// Returns the path of an edge: from the right side of a box to the left side of the next one, straight across the columns between
+// them; within a column around its right side.
 function routePath(route, x, wide) {
 	const [first, ...rest] = route.items, middle = item => item.y + item.height / 2;
 	let at = first, path = `M${x(first) + wide},${middle(first)}`;
@@ -218,7 +221,7 @@ function routePath(route, x, wide) {
 	return path;
 }
 
-// The steps of a job, each to the right of what it waits for.
+// Draws the graph of a job's steps, each to the right of the steps that it waits for.
 function drawGraph() {
 	const known = new Set(data.requests.map(r => r.name)), edges = data.edges.filter(e => known.has(e.from) && known.has(e.to) && e.from !== e.to);
 	if (data.requests.length > 300) {
@@ -255,7 +258,7 @@ function drawGraph() {
 	if (kinds.has("same_nodes") || kinds.has("other_nodes")) add(line, "span", {}, "· · · same or other nodes");
 }
 
-// Ticks of an axis of that many seconds from 0: at most nine, at round times, in one unit.
+// Returns the ticks of an axis from 0 to `length` seconds: at most nine, at round times, in one unit.
 function ticksOf(length) {
 	const [unit, size] = length <= 120 ? ["s", 1] : length <= 7200 ? ["min", 60] : length <= 48 * 3600 ? ["h", 3600] : ["d", 86400];
 	const steps = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, unit === "h" ? 3 : 5, unit === "h" ? 6 : 10, unit === "h" ? 12 : 20, 50, 100, 200, 500, 1000];
@@ -267,13 +270,13 @@ function ticksOf(length) {
 	return ticks;
 }
 
-// By whom an attempt was preempted, and how.
+// Returns in words for which step an attempt was preempted, and how.
 function preemption(a) {
 	return a.preempted_by ? " by " + a.preempted_by + " (" + a.preempted_mode + ")" : "";
 }
 
-// Who ran where and when: nodes downwards, time to the right; what ran side by side on a node lies in lanes. The axis begins with the
-// submission, unless the job waited so long that nothing else could be seen.
+// Draws when and where attempts ran: nodes downwards, time to the right; attempts at the same time on a node are in lanes. The axis
+// begins with the submission, unless the job waited so long that nothing else could be seen.
 function drawGantt() {
 	const held = data.held.filter(h => Number.isFinite(Date.parse(h.started_at)) && Date.parse(h.started_at) <= Date.parse(data.now));
 	if (!held.length) return;
@@ -315,7 +318,7 @@ function drawGantt() {
 	if ((data.checkpoints || []).length) add(line, "span", {}, "| checkpoint");
 }
 
-// Each run of the steps that ran more than once.
+// Draws a table of all attempts of steps that had more than one.
 function drawAttempts() {
 	if (!(data.attempts || []).length) return;
 	const when = t => t ? t.slice(0, 19).replace("T", " ") : "–";
