@@ -92,7 +92,7 @@ static bool box_name(const struct credd_row *r, int64_t uid, const char *deliver
 	if (uid != r->uid && !owner)
 		return err_set(e, "this host has no user of uid %" PRId64 ", its owner", r->uid);
 	snprintf(name, size, "%s%s%s", r->name, owner ? "@" : "", owner ? owner->pw_name : "");
-	return strcmp(name, delivered) == 0 || err_set(e, "it is \"%s\", and not \"%.100s\"", name, delivered);
+	return strcmp(name, delivered) == 0 || err_set(e, "its name is \"%s\", and not \"%.100s\"", name, delivered);
 }
 
 static bool box_make(struct credd *c, const PGresult *result, int row, unsigned char **box, size_t *box_size, struct err *e)

@@ -116,7 +116,7 @@ static bool auth_check_payload(const char *payload, const char *const *servers, 
 	if (same)
 		return true;
 	err_set(e, "the credential covers another request");
-	return err_hint(e, "it must be made over \"METHOD TARGET\\n\" and the very body that is sent");
+	return err_hint(e, "make the credential over \"METHOD TARGET\\n\" and the very body that is sent");
 }
 
 bool auth_decode(const char *socket, const char *credential, const char *const *servers, const struct auth_request *request,

@@ -163,7 +163,7 @@ bool daemon_become(const char *account, struct err *e)
 		return true;
 	if (geteuid() != 0) {
 		err_set(e, "only root can become account \"%s\"", account);
-		return err_hint(e, "start it as root or as \"%s\"", account);
+		return err_hint(e, "start the daemon as root or as \"%s\"", account);
 	}
 	if (initgroups(pw->pw_name, pw->pw_gid) < 0 || setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) < 0 ||
 	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) < 0)

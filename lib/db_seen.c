@@ -82,7 +82,7 @@ struct db_seen db_seen_read(void)
 	if (in && fgets(line, sizeof line, in) && db_seen_parse(line, &found))
 		seen.newest = found;
 	else if (in)
-		log_error("\"%s\" has no line INCARNATION TIMELINE TIME: it is passed over, and written again", seen.path);
+		log_error("\"%s\" has no line INCARNATION TIMELINE TIME: the file is ignored, and written again", seen.path);
 	if (in)
 		fclose(in);
 	return seen.newest;

@@ -155,7 +155,7 @@ void fields_add(struct fields *f, const char *name, const char *value)
 {
 	size_t name_length = strlen(name), value_length = strlen(value);
 	if (!name_is_good(name, name_length) || fields_get(f, name) || f->count == FIELDS_MOST)
-		die("field \"%s\" cannot be added: bad name, there already, or too many fields", name);
+		die("field \"%s\" cannot be added: bad name, added before, or too many fields", name);
 	char length[21] = {[20] = ':'}, *first = digits(length + 20, value_length);
 	entry_append(f, name, name_length, value, value_length);
 	text_append(f, name, name_length);

@@ -32,7 +32,7 @@ bool http_stream_fail(struct err *e, const char *what)
 {
 	bool is_late = errno == EAGAIN || errno == EWOULDBLOCK;
 	if (is_late && strcmp(what, HTTP_WRITING) == 0)
-		return err_set(e, "%s: it has taken nothing for %d seconds", what, (int)HTTP_SENDING_SECONDS);
+		return err_set(e, "%s: jobmgrd has read nothing for %d seconds", what, (int)HTTP_SENDING_SECONDS);
 	if (is_late)
 		return err_set(e, "%s: no data within %d seconds", what, (int)HTTP_SILENCE_SECONDS);
 	return err_sys(e, "%s", what);

@@ -149,7 +149,7 @@ static bool sign_pub_make(const char *key_path, const char *pub_path, struct err
 	ok = verify != NULL;
 	if (ok && EVP_PKEY_eq(sign->key, verify->key) != 1) {
 		ok = err_set(e, "\"%s\" is not the public half of \"%s\"", pub_path, key_path);
-		err_hint(e, "remove it; it is then made anew");
+		err_hint(e, "remove the file of the public key; \"rota up\" then makes it again");
 	}
 	seal_verify_key_free(verify);
 	seal_sign_key_free(sign);

@@ -96,7 +96,7 @@ bool kind_command_renew(const struct kind_secret *secret, const struct kind_opti
 
 	(void)secret;
 	if (!options->user || !*options->user)
-		return err_set(e, "whose credential it is was not said: --user=NAME");
+		return err_set(e, "the owner of the credential is not given: --user=NAME");
 	path = command_path(options, e);
 	good = path && command_run(path, options, renewed, facts, e);
 	free(path);

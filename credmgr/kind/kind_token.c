@@ -139,7 +139,7 @@ json_t *kind_token_read(const struct kind_secret *secret, struct err *e)
 	size_t size = secret->size - (size_t)(second - secret->bytes);
 	json_t *object = json_loadb(second, size, JSON_REJECT_DUPLICATES, NULL);
 	bool good = json_is_object(object) ||
-		    err_set(e, "with a refresh URL it has to be a JSON object with access_token and refresh_token");
+		    err_set(e, "with a refresh URL, the secret must be a JSON object with access_token and refresh_token");
 
 	for (size_t i = 0; good && i < sizeof texts / sizeof *texts; i++) {
 		const json_t *value = json_object_get(object, texts[i]);
@@ -199,7 +199,7 @@ bool kind_token_inspect(const struct kind_secret *secret, const struct kind_opti
 	if (size > 0 && secret->bytes[size - 1] == '\n')
 		size--;
 	if (*secret->bytes == '{')
-		return err_set(e, "this is a JSON object; give --refresh-url with it, or add the access token alone");
+		return err_set(e, "the secret is a JSON object; give --refresh-url with it, or add the access token alone");
 	if (!kind_token_valid(secret->bytes, size))
 		return err_set(e, "a token is one line of printable characters without space");
 	return token_text_facts(secret->bytes, size, options->now, facts, e);

@@ -71,5 +71,6 @@ bool kind_url_allowed(const char *url, const char *prefixes, bool plain, struct 
 		if (url_has_prefix(url, prefix, size))
 			return true;
 	}
-	return err_set(e, "the refresh URL is none that the site allows; ask it to add yours to credentials.refresh_allowed");
+	return err_set(e,
+		       "the site does not allow this refresh URL; ask an administrator to add it to credentials.refresh_allowed");
 }

@@ -58,7 +58,7 @@ static bool program_is_there(const char *action, struct err *e)
 	if (strcmp(action, "list") == 0 || *program)
 		return true;
 	err_set(e, "this instance has no program that powers nodes %s", action);
-	return err_hint(e, "hooks.power_%s in rota.conf names it, alike on all machines.", action);
+	return err_hint(e, "Set hooks.power_%s in rota.conf to the program, alike on all machines.", action);
 }
 
 int power_admin_run(const char *action, const char *nodes, bool json)

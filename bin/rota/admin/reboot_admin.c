@@ -40,7 +40,7 @@ bool reboot_admin_is_possible(struct err *e)
 	if (*call_conf()->hooks_reboot)
 		return true;
 	err_set(e, "this instance has no program that reboots nodes");
-	err_hint(e, "hooks.reboot in rota.conf names it, alike on all machines.");
+	err_hint(e, "Set hooks.reboot in rota.conf to the program, alike on all machines.");
 	return false;
 }
 

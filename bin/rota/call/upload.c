@@ -106,7 +106,7 @@ json_t *upload_wait(const char *what, json_int_t number, int *status)
 		if (json_is_true(json_object_get(answer, "done")))
 			return answer;
 		json_decref(answer);
-		fprintf(stderr, "rota: rota-credd is not done with it yet; waiting for it\n");
+		fprintf(stderr, "rota: rota-credd has not handled the request yet; waiting for it\n");
 	}
 }
 

@@ -195,7 +195,7 @@ static void one_print_state(struct run_one *one)
 			format_count(json_object_get(row, "tasks")).s,
 			format_duration(json_number_value(json_object_get(row, "elapsed_s"))).s);
 	}
-	fprintf(stderr, "rota %s: press Ctrl-C again within a second to cancel it\n", one->verb);
+	fprintf(stderr, "rota %s: press Ctrl-C again within a second to cancel the sub-step\n", one->verb);
 	json_decref(list);
 }
 
