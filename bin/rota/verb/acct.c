@@ -37,7 +37,7 @@ const struct verb_option acct_options[] = {
 	{ACCT_LIMIT, "limit", "N", "at most N rows, the latest"},
 	{'s', "steps", NULL, "a row for each step, not only for each job"},
 	{ACCT_ATTEMPTS, "attempts", NULL, "a row for each attempt of each step, with retries and requeues"},
-	{'D', "duplicates", NULL, "the same as --attempts, as sacct has it"},
+	{'D', "duplicates", NULL, "the same as --attempts; the name of this option in sacct"},
 	{ACCT_SUBSTEPS, "substeps", NULL,
 	 "a row for each sub-step, as the step manager of the job reports it; --states are those of sub-steps"},
 	{ACCT_SESSIONS, "sessions", NULL,

@@ -14,7 +14,7 @@ enum { ATTACH_TEXT = 256, ATTACH_FOLLOW, ATTACH_READ_ONLY, LINES_MOST = 10000 };
 
 const struct verb_option attach_options[] = {
 	{ATTACH_TEXT, "text", NULL, "print the screen of a terminal as plain text, and end"},
-	{ATTACH_FOLLOW, "follow", NULL, "the same, and each further line"},
+	{ATTACH_FOLLOW, "follow", NULL, "print the screen as --text does, then each further line"},
 	{'n', "lines", "N", "with --text or --follow: lines before the screen (default: 0)"},
 	{'i', "input", NULL, "give a sub-step without a terminal the standard input of this command"},
 	{ATTACH_READ_ONLY, "read-only", NULL, "send no keys to a terminal"},

@@ -31,7 +31,7 @@ enum { CHECK_BBF = 258 };
 
 const struct verb_option check_options[] = {
 	{256, "dot", NULL, "print the graph of steps, for dot of Graphviz"},
-	{257, "cost", NULL, "print what the job costs at most: billing units and, where there is a price, money"},
+	{257, "cost", NULL, "print the highest possible cost of the job: billing units and, where there is a price, money"},
 	SUBMIT_OPTIONS_BBF(CHECK_BBF),
 	{VERB_JSON, "json", NULL, "print the plan as JSON"},
 #define OPTION SUBMIT_OPTIONS_ROW

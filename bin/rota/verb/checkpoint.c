@@ -25,10 +25,10 @@ enum { CHECKPOINT_DONE = 256, CHECKPOINT_END, CHECKPOINT_WAIT, CHECKPOINT_REASON
 const struct verb_option checkpoint_options[] = {
 	{CHECKPOINT_END, "end", NULL, "end the steps once they are saved"},
 	{CHECKPOINT_WAIT, "wait", NULL, "wait until the checkpoints are complete or have failed"},
-	{CHECKPOINT_DONE, "done", NULL, "inside a step: it has saved itself in FILEs, or in $ROTA_CHECKPOINT_DIR"},
+	{CHECKPOINT_DONE, "done", NULL, "inside a step: its program has saved its state in FILEs, or in $ROTA_CHECKPOINT_DIR"},
 	{CHECKPOINT_REASON, "reason", "TEXT", "a reason, which accounting keeps"},
 	{'g', "generation", "N", "of show, verify and discard: this checkpoint"},
-	{'a', "all", NULL, "of list: those too that failed or were discarded"},
+	{'a', "all", NULL, "of list: also checkpoints that failed or were discarded"},
 	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
 	{'q', "quiet", NULL, "print only errors"},
 	VERB_OPTION_JSON,

@@ -21,12 +21,12 @@ enum { CRED_REFRESH_URL = 256, CRED_COMMAND, CRED_EXPIRES, CRED_ALL, CRED_TO, CR
 
 const struct verb_option cred_options[] = {
 	{'k', "kind", "KIND", "krb5, token, ssh-key, x509, file or command (default: the name)"},
-	{CRED_REFRESH_URL, "refresh-url", "URL", "of a token: where it is renewed by OAuth2"},
-	{CRED_COMMAND, "command", "NAME", "of kind command: which program of the site makes it"},
+	{CRED_REFRESH_URL, "refresh-url", "URL", "of a token: URL of the service that renews it by OAuth2"},
+	{CRED_COMMAND, "command", "NAME", "of kind command: program of the site that makes the credential"},
 	{CRED_EXPIRES, "expires", "SECONDS", "of a file or token: seconds from now until it expires"},
-	{CRED_TO, "to", "USER", "of grant: who may use it as OWNER/NAME"},
-	{CRED_UNTIL, "until", "TIME", "of grant: until when (default: until it is revoked)"},
-	{CRED_REVOKE, "revoke", NULL, "of grant: USER may not use it any more; without --to, nobody"},
+	{CRED_TO, "to", "USER", "of grant: user who may use the credential as OWNER/NAME"},
+	{CRED_UNTIL, "until", "TIME", "of grant: end of the grant (default: until it is revoked)"},
+	{CRED_REVOKE, "revoke", NULL, "of grant: USER may not use the credential any more; without --to, no other user may"},
 	{'u', "user", "USER", "credentials of this user (operators)"},
 	{CRED_ALL, "all", NULL, "credentials of all users (operators)"},
 	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},

@@ -17,7 +17,7 @@
 enum { LOG_ATTEMPT = 256 };
 
 const struct verb_option log_options[] = {
-	{'f', "follow", NULL, "continue to print as the steps write, until they have ended"},
+	{'f', "follow", NULL, "go on printing the output as the steps write it, until they have ended"},
 	{'e', "error", NULL, "standard error instead of standard output"},
 	{LOG_ATTEMPT, "attempt", "N", "the output of attempt N of the step; default: the latest that has started"},
 	{'n', "lines", "N", "only the last N lines of each step so far"},

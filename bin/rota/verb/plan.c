@@ -29,11 +29,11 @@ enum { PLAN_SUBMIT = 256, PLAN_DRAIN, PLAN_ADD_NODES, PLAN_SET, PLAN_AT, PLAN_MO
 
 const struct verb_option plan_options[] = {
 	{PLAN_SUBMIT, "submit", "SCRIPT", "what if this script were submitted"},
-	{PLAN_DRAIN, "drain", "LIST", "what if nothing more started on these nodes"},
+	{PLAN_DRAIN, "drain", "LIST", "what if these nodes were drained"},
 	{PLAN_ADD_NODES, "add-nodes", "NODES", "what if there were more nodes, COUNT:CPUSc,MEM, such as 4:64c,250G"},
 	{PLAN_SET, "set", "CHANGE",
 	 "what if a partition had other limits, such as partition.main.max_time=1-0; also max_nodes, state"},
-	{PLAN_AT, "at", "WHEN", "compare at that time, with running steps ended at their time limits"},
+	{PLAN_AT, "at", "WHEN", "compare at that time, as if each running step ended at its time limit"},
 	{PLAN_MOVES, "moves", NULL, "propose moves of running steps that gain more than they cost"},
 	VERB_OPTION_JSON_OWN,
 	{0, NULL, NULL, NULL},

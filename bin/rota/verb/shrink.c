@@ -11,7 +11,7 @@
 enum { SHRINK_FORCE = 256, SHRINK_MOST = 100000 };
 
 const struct verb_option shrink_options[] = {
-	{'N', "nodes", "-N|LIST", "so many nodes, the last ones, those that came by rota grow first; or these: n7 or n[7-9]"},
+	{'N', "nodes", "-N|LIST", "N nodes: those that came by rota grow first, then the last ones; or LIST: n7 or n[7-9]"},
 	{SHRINK_FORCE, "force", NULL,
 	 "end sub-steps and tasks of the step that run there; sub-steps run again elsewhere if --retry of rota run allows"},
 	VERB_OPTION_JSON_OWN,

@@ -17,7 +17,7 @@
 #include "bin/rota/submit/submit_key.h"
 
 const struct verb_option stage_options[] = {
-	{'a', "all", NULL, "list transfers that ended well too"},
+	{'a', "all", NULL, "also list transfers that ended well"},
 	{'p', "partition", "NAME", "of retry and drop: partition to run in (default: as for other transfers)"},
 	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
 	VERB_OPTION_JSON,

@@ -20,7 +20,7 @@ enum { STEPS_WATCH = 256, STEPS_SESSIONS, WATCH_MS = 1000 };
 const struct verb_option steps_options[] = {
 	{STEPS_WATCH, "watch", NULL, "redraw the table every second, until all sub-steps have ended or you press q"},
 	{STEPS_SESSIONS, "sessions", NULL,
-	 "only terminals that run: name, what they hold, who is attached, for how long nobody used them"},
+	 "only running terminals: name, resources, who is attached, for how long nobody used them"},
 	VERB_OPTION_JSON_OWN,
 	{0, NULL, NULL, NULL},
 };

@@ -21,9 +21,9 @@ enum {
 };
 
 const struct verb_option tunnel_options[] = {
-	{TUNNEL_ATTEMPT, "attempt", "N", "only if this attempt of the step runs"},
+	{TUNNEL_ATTEMPT, "attempt", "N", "connect only if this attempt of the step runs"},
 	{TUNNEL_CLOSE_STDERR, "close-stderr", NULL,
-	 "close standard error once the connection is made, for a program that waits for that"},
+	 "close standard error once the connection is made, as a sign to the calling program"},
 	{0, NULL, NULL, NULL},
 };
 
