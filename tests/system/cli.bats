@@ -426,7 +426,7 @@ true'
 	run --separate-stderr timeout 120 rota submit --config="$(patience 0)" "$BATS_TEST_TMPDIR/large.sh"
 	kill -CONT "$pid"
 	[ "$status" = 3 ]
-	[[ $stderr == *"could not send the request to jobmgrd: it has taken nothing for 10 seconds"* ]]
+	[[ $stderr == *"could not send the request to jobmgrd: jobmgrd has read nothing for 10 seconds"* ]]
 }
 
 @test "check prints steps and edges, the plan, a graph, or the errors" {

@@ -81,7 +81,7 @@ of() {
 	[ "$status" = 0 ]
 	[ "$(of '(first)' .verdict)" = new ]
 	[ "$(of '(first)' '.then_at != null')" = true ]
-	[[ $stderr == *"1 step of job.sh waits for others of it"* ]]
+	[[ $stderr == *"1 step of job.sh waits for other steps of the script"* ]]
 	echo '#ROTA --nodes=9' >wide.sh
 	run rota plan --submit wide.sh
 	[ "$status" != 0 ]
