@@ -1,8 +1,8 @@
 /* evacuate_admin.c - `rota admin node evacuate`: drains nodes and has their steps moved to other nodes.
  *
  * Called by: `rota admin`.
- * Invariants: - The plan is printed before anything is done. The second request does it, and its answer has what has changed
- * since. */
+ * Invariants:
+ * - The plan is printed before anything is done. The second request does it, and its answer has what has changed since. */
 #include "bin/rota/admin/evacuate_admin.h"
 
 #include <stdio.h>

@@ -1,8 +1,10 @@
 /* plan_preempt.c - lets the scheduler pick victims in a snapshot, and corrects the expected starts of all waiting steps accordingly.
  *
  * Called by: `rota plan`.
- * Invariants: - Victims are picked by the code of the leader: first steps that may be preempted now, then steps whose minimal run
- * time is not over. - Victims give up their resources at once. They are not queued again. */
+ * Invariants:
+ * - Victims are picked by the code of the leader: first steps that may be preempted now, then steps whose minimal run time is
+ *   not over.
+ * - Victims give up their resources at once. They are not queued again. */
 #include "bin/rota/plan/plan_preempt.h"
 
 #include <math.h>
