@@ -1,4 +1,4 @@
-/* credd.h - the keeper of credentials: the one daemon that can open what users have added with `rota cred`. */
+/* credd.h - the keeper of credentials: the only daemon that can open the credentials that users have added with `rota cred`. */
 #ifndef ROTA_CREDMGR_CREDD_H
 #define ROTA_CREDMGR_CREDD_H
 

@@ -1,4 +1,5 @@
-/* credd_reseal.c - asks the database to judge steps by their credentials, and has a new key seal what an older one has sealed.
+/* credd_reseal.c - asks the database to judge steps by their credentials, and seals credentials with the newest key that were
+ * sealed with an older one.
  *
  * Called by: credd.c.
  * Invariants:

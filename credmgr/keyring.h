@@ -1,7 +1,8 @@
 /* keyring.h - the keys of rota-credd: those that seal credentials in the database, and the one that boxes are made with.
  *
  * The folder has `cred.key` (X25519 in PEM form: uploads are sealed for it, and boxes for nodes come from it) and `1.key`,
- * `2.key` and so on (AES-256, 64 hex digits each). The highest number seals; the others open what they have sealed. */
+ * `2.key` and so on (AES-256, 64 hex digits each). The key with the highest number seals; the others only open secrets that they
+ * have sealed. */
 #ifndef ROTA_CREDMGR_KEYRING_H
 #define ROTA_CREDMGR_KEYRING_H
 

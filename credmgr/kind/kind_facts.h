@@ -19,7 +19,7 @@ struct kind_facts {
 	int64_t expires;
 	bool renewable;
 	int64_t renew_until;
-	const char *asked; /* result of a test: what a server has answered; NULL: no server was asked */
+	const char *asked; /* answer of a server to a test, in words; NULL: no server was asked */
 };
 
 void kind_facts_free(struct kind_facts *facts);

@@ -125,7 +125,8 @@ static const struct embed *migration_find(int version)
 	return NULL;
 }
 
-/* Refuse a database with a migration that this binary does not have in the same form. *last is the newest applied version. */
+/* Returns false with an error if the database has a migration that this binary lacks, or has with another text. *last: newest
+ * applied version. */
 static bool applied_check(PGconn *db, int *last, struct err *e)
 {
 	PGresult *result;

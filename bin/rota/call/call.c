@@ -378,7 +378,7 @@ static void failure_print(const json_t *answer, int status, bool answered, int64
 	call_error(e);
 }
 
-/* Print that the command waits, and for what. */
+/* Print the reason why the request is tried again, and that the command waits. */
 static void waiting_print(const json_t *answer, int status, bool answered)
 {
 	struct err e = {0};

@@ -130,7 +130,7 @@ static json_t *stage_submit(const char *job, const char *place, const json_t *tr
 	return call_gate_patiently("submit", request);
 }
 
-/* Returns true if no earlier transfer of the list has the same place. */
+/* Returns true if no transfer of the list before position `at` has the same place (folder or node) as that at `at`. */
 static bool place_is_first(const json_t *transfers, size_t at)
 {
 	const char *place = format_text(json_array_get(transfers, at), "place");
