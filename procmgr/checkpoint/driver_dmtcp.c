@@ -233,8 +233,7 @@ static void watch_restart(int port, void *arg)
 	if (!is_restoring(use, port))
 		return;
 	json_t *report = json_pack("{s:i}", "generation", atoi(dmtcp_variable("ROTA_CHECKPOINT_GENERATION")));
-	char *message =
-		xasprintf("DMTCP did not restore the program within %d second%s", use->wait_s, text_plural(use->wait_s));
+	char *message = xasprintf("DMTCP did not restore the program within %d second%s", use->wait_s, text_plural(use->wait_s));
 	json_object_set_new(report, "message", json_string(message));
 	free(message);
 	json_t *answer = checkpoint_call(getenv("ROTA_CONFIG"), "refused", report, CALL_LONG_S, &e);

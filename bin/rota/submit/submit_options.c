@@ -177,8 +177,8 @@ void submit_options_warn(const json_t *warnings)
 		const char *message = json_string_value(json_object_get(warning, "message"));
 		const char *colon = option && *option ? ": " : "";
 		char *text = json_integer_value(line) > 0 && json_is_string(file)
-				     ? xasprintf("%s:%lld: %s%s%s", json_string_value(file),
-						 (long long)json_integer_value(line), option, colon, message)
+				     ? xasprintf("%s:%lld: %s%s%s", json_string_value(file), (long long)json_integer_value(line),
+						 option, colon, message)
 				     : xasprintf("%s%s%s", option, colon, message);
 
 		said = said ? said : json_object();

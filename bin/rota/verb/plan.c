@@ -114,8 +114,9 @@ static int change_apply(struct plan_snapshot *snapshot, int id, const char *valu
 		free(partition);
 		json_decref(plan);
 		if (waiting > 0 && waiting < SIZE_MAX)
-			fprintf(stderr, "rota: %zu step%s of %s wait%s for other steps of the script, and %s not planned\n", waiting,
-				text_plural((int64_t)waiting), value, waiting == 1 ? "s" : "", waiting == 1 ? "is" : "are");
+			fprintf(stderr, "rota: %zu step%s of %s wait%s for other steps of the script, and %s not planned\n",
+				waiting, text_plural((int64_t)waiting), value, waiting == 1 ? "s" : "",
+				waiting == 1 ? "is" : "are");
 		good = waiting < SIZE_MAX;
 	} else if (id == PLAN_DRAIN) {
 		good = plan_change_drain(snapshot, value, &e);
