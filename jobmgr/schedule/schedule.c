@@ -28,8 +28,8 @@ static bool cycle_refuse_gang(struct schedule_cycle *cycle, struct schedule_gang
 		if (free_slots < 0 || free_slots >= member->elements)
 			continue;
 		cause.reason = SCHEDULE_ARRAY_LIMIT;
-		cause.message = free_slots ? "its elements start together, and its %limit allows fewer"
-					   : "as many of its elements run as its %limit allows";
+		cause.message = free_slots ? "the elements of the array start together, and its %limit allows fewer"
+					   : "as many elements of the array run as its %limit allows";
 		schedule_wait_gang(cycle, gang, i, &cause);
 		return true;
 	}
@@ -42,7 +42,7 @@ static bool cycle_refuse_gang(struct schedule_cycle *cycle, struct schedule_gang
 	return true;
 }
 
-/* Count reserved resources that a started step did not take as free in a second. The commit of the start frees them. */
+/* The reserved resources that a started step did not take count as free one second later: the commit of its start frees them. */
 static void cycle_release_reserved(struct schedule_cycle *cycle, const struct schedule_member *member)
 {
 	for (struct schedule_reserved *reserved = member->request->reserved; reserved; reserved = reserved->next) {
@@ -61,7 +61,7 @@ static void cycle_run_array(struct schedule_cycle *cycle, struct schedule_gang *
 	int free_slots = member->step->array_free_slots, started = 0;
 	size_t stuck = 0;
 	bool starts = true, any_started = false;
-	cause.message = "as many of its elements run as its %limit allows";
+	cause.message = "as many elements of the array run as its %limit allows";
 	while (schedule_gang_next_position(member) && starts && (free_slots < 0 || started < free_slots)) {
 		starts = schedule_decide_gang(cycle, gang, &stuck, &cause);
 		started += starts;

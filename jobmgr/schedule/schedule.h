@@ -37,7 +37,8 @@ struct schedule_gres {
 	size_t free_count;
 };
 
-/* Power of a node. Nodes are chosen in this order. A step that is placed on a node that is not on waits until the node is on. */
+/* Power of a node. The scheduler chooses nodes in the order of these values. A step that is placed on a node that is not on
+ * waits until the node is on. */
 enum schedule_power { SCHEDULE_POWER_ON, SCHEDULE_POWER_COMING, SCHEDULE_POWER_OFF };
 
 struct schedule_node {
@@ -48,9 +49,9 @@ struct schedule_node {
 	bool usable;  /* the node is up, and neither drained nor lost; nothing starts on a node that is not usable */
 	bool failing; /* the node is expected to fail, so it is chosen last */
 	enum schedule_power power;
-	const char *image;	   /* image of the node, or the one that it is being booted with; NULL: the node reports none */
+	const char *image;	   /* image that the node has, or with which it is being booted; NULL: the node reports none */
 	const char *default_image; /* image for steps that ask for none; NULL: the node is never booted with another image */
-	const char *prep;	   /* preparation of the node, or the one that it is being given, with arguments; NULL: none */
+	const char *prep;	   /* preparation that the node has, or is being given, with arguments; NULL: none */
 	double ready_at;	   /* when a node that is given a setup is expected to be on with it; 0: the node is given none */
 	const char *const *features;
 	size_t feature_count;
@@ -156,8 +157,7 @@ struct schedule_pending {
 	size_t same_nodes_count;
 	const int *other_nodes; /* ids of nodes of peers that the step must not use */
 	size_t other_nodes_count;
-	const int *
-		data_nodes; /* ids of nodes that have data of the step, ascending: of the nodes that are free, they are chosen first */
+	const int *data_nodes; /* ids of nodes that have data of the step, ascending; among free nodes they are chosen first */
 	size_t data_nodes_count;
 
 	/* An array: positions array_next..array_size-1 without those in array_skip (ascending) have not started. At most
@@ -167,9 +167,9 @@ struct schedule_pending {
 	int array_free_slots;
 	const int *array_skip;
 	size_t array_skip_count;
-	int array_ended;       /* number of array elements that have ended */
+	int array_ended;       /* number of elements of the array that have ended */
 	int array_predispatch; /* most pre-dispatched elements of the array, those that are already pre-dispatched included */
-	bool array_ahead;      /* with node.ahead: each node gets a share of the pre-dispatched elements by its running ones */
+	bool array_ahead;      /* node.ahead is set: a node gets pre-dispatched elements in proportion to those that it runs */
 };
 
 struct schedule_snapshot {
@@ -207,7 +207,7 @@ struct schedule_share {
 };
 
 struct schedule_start {
-	size_t pending; /* index in the snapshot */
+	size_t pending; /* index of the step in `pending` of the snapshot */
 	int64_t job;
 	int step;
 	int position;			     /* position of the array element; -1: the step is no array */
@@ -238,7 +238,7 @@ enum schedule_reason {
 
 /* Why a pending step did not start; of an array, why its next element did not start. */
 struct schedule_wait {
-	size_t pending; /* index in the snapshot */
+	size_t pending; /* index of the step in `pending` of the snapshot */
 	int64_t job;
 	int step;
 	enum schedule_reason reason;
@@ -250,11 +250,11 @@ struct schedule_wait {
 	const char *message; /* reason for the wait in one line, for users */
 };
 
-/* A node to give another setup. */
+/* A node that is to get another setup. */
 struct schedule_setup {
 	int node_id;
-	const char *image; /* NULL: any */
-	const char *prep;  /* NULL: none */
+	const char *image; /* image that the node is to have; NULL: any image will do */
+	const char *prep;  /* preparation that the node is to have; NULL: none */
 };
 
 struct schedule_result {
@@ -264,7 +264,7 @@ struct schedule_result {
 	size_t wait_count;
 	const int *wake_ids; /* ids of nodes to power on, each once: they are off, and steps are placed on them */
 	size_t wake_count;
-	const struct schedule_setup *setups; /* idle nodes to give another setup, on which steps are placed */
+	const struct schedule_setup *setups; /* idle nodes that are to get another setup, since steps are placed on them */
 	size_t setup_count;
 	size_t evaluations; /* placement attempts: the cost of the cycle */
 };
@@ -272,10 +272,10 @@ struct schedule_result {
 struct schedule_result *schedule_run(const struct schedule_snapshot *snapshot, const struct schedule_policy *policy);
 void schedule_result_free(struct schedule_result *result);
 
-/* Returns the name of a reason as api.schedule_plan takes it: "resources", "array_limit", ... */
+/* Returns the name of a reason, as api.schedule_plan() expects it: "resources", "array_limit", ... */
 const char *schedule_reason_name(enum schedule_reason reason);
 
-/* Returns the power with the name "on", "powering_on" or other, as rota.node.power has it. */
+/* Returns the power for a text of column rota.node.power: "on", "powering_on"; any other text means off. */
 enum schedule_power schedule_power_of(const char *word);
 
 /* Returns the partition state with the name "up", "down", "drain" or "inactive". Any other text counts as inactive. */

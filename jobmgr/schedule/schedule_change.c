@@ -1,8 +1,9 @@
 /* schedule_change.c - copies the lists of a snapshot that change, and keeps the amounts of nodes and licences right.
  *
- * Called by: schedule_preempt.c, which tries what ends of steps would make room for; schedule_resume.c; lead_preempt.c, which keeps claims.
+ * Called by: schedule_preempt.c, which tries which ends of steps make room; schedule_resume.c; lead_preempt.c, which keeps
+ * claims.
  * Invariants:
- *  - The sum of what is free and what running rows hold stays as it was. */
+ *  - The sum of free resources and those that running rows hold does not change. */
 #include "jobmgr/schedule/schedule_change.h"
 
 #include <math.h>
@@ -83,7 +84,7 @@ static void node_free_devices(const struct schedule_change *change, struct sched
 		return;
 	int *free = schedule_arena_take(change->arena, gres->free_count + given->count, sizeof *free);
 	size_t count = 0, old = 0, new = 0;
-	while (old < gres->free_count || new < given->count) { /* both lists are ascending */
+	while (old < gres->free_count || new < given->count) { /* the lists of free and of given devices are ascending */
 		bool takes_old = new == given->count || (old < gres->free_count && gres->free[old] < given->device[new]);
 		free[count++] = takes_old ? gres->free[old++] : given->device[new ++];
 	}
@@ -130,7 +131,7 @@ void schedule_change_suspend(struct schedule_change *change, size_t index, bool 
 		row_free_licenses(change, row);
 }
 
-/* Take the first free devices of a node. The list that is left begins after them. */
+/* Take the first free devices of a generic resource of a node, by moving the start of its list of free devices. */
 static struct schedule_devices node_take_devices(const struct schedule_change *change, struct schedule_node *node,
 						 const struct schedule_amount *amount)
 {
@@ -247,7 +248,7 @@ size_t schedule_change_shares(const struct schedule_start *starts, size_t count)
 	return shares;
 }
 
-/* End the running rows that are reserved for a step which starts: its start takes them over. */
+/* End the running rows that are reserved for the step of `start`: the start takes over their resources. */
 static void change_take_over(struct schedule_change *change, const struct schedule_start *start)
 {
 	for (size_t r = 0; r < change->snapshot.running_count; r++) {

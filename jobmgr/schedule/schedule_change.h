@@ -1,4 +1,5 @@
-/* schedule_change.h - a snapshot that is changed: steps end or start, resources are kept for a step. The original stays as it is. */
+/* schedule_change.h - a snapshot that is changed: steps end or start, resources are kept for a step. The original stays as it
+ * is. */
 #ifndef ROTA_SCHEDULE_CHANGE_H
 #define ROTA_SCHEDULE_CHANGE_H
 
@@ -16,7 +17,7 @@ struct schedule_claim {
 	size_t gres_count;
 	const struct schedule_amount *licenses; /* licences of the step, given on only one of its claims */
 	size_t license_count;
-	int tier; /* tier of the step; only where a suspended step is to go on */
+	int tier; /* tier of the step; set only in the rows of schedule_resume() */
 };
 
 struct schedule_change {
@@ -36,24 +37,27 @@ struct schedule_change *schedule_change_new(struct schedule_arena *arena, const 
 /* Free all resources of a running row. The row stays in the list and holds nothing. */
 void schedule_change_end(struct schedule_change *change, size_t row);
 
-/* The CPUs of a running row become free, and its licences if it gives them. The row keeps the rest. */
+/* Free the CPUs of a running row, with `gives_licenses` also its licences. The row keeps its memory and devices. */
 void schedule_change_suspend(struct schedule_change *change, size_t row, bool gives_licenses);
 
-/* Add a running row and take what it holds. Of devices, the first free ones are taken, as many as `gres` says. */
+/* Add a running row, and take its CPUs, memory and licences from the free ones. Of each generic resource in `gres`, take as
+ * many of the first free devices as its count says. */
 void schedule_change_add(struct schedule_change *change, const struct schedule_running *row, const struct schedule_amount *gres,
 			 size_t gres_count);
 
-/* Count the CPUs and memory of a start as those of a running step. `step` is the one that starts. */
+/* Add the running rows of a start, which take its CPUs, memory, devices and licences. `step` is the step that starts. */
 void schedule_change_start(struct schedule_change *change, const struct schedule_start *start,
 			   const struct schedule_pending *step);
 
-/* Copy the shares of a start, which then outlive the run of the scheduler. Of devices, only their numbers are copied. */
+/* Copy the shares of a start into `arena`, so that they outlive the result of the scheduler. Of devices, the names and the
+ * counts are copied, not the device numbers. */
 const struct schedule_share *schedule_change_copy_shares(struct schedule_arena *arena, const struct schedule_start *start);
 
-/* Returns the number of rows that starts add. */
+/* Returns the number of shares of all these starts: each adds one running row to a snapshot. */
 size_t schedule_change_shares(const struct schedule_start *starts, size_t count);
 
-/* Returns the snapshot after the starts of a result of the scheduler for it, with room for `rows` more rows. */
+/* Returns a copy of `snapshot` in which the starts of `result`, the scheduler's result for it, are running. It has room for
+ * `rows` more running rows. Pre-dispatched starts are left out. */
 struct schedule_change *schedule_change_after(struct schedule_arena *arena, const struct schedule_snapshot *snapshot,
 					      const struct schedule_result *result, size_t rows);
 

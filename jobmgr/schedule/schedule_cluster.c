@@ -151,7 +151,7 @@ static void cluster_index_nodes(struct schedule_cluster *c)
 		qsort(c->index_of_id, c->nodes, sizeof *c->index_of_id, compare_numbers);
 }
 
-/* The order between two nodes, from what decides first: expected failure, power, weight. */
+/* Sort key of a node. Nodes of a lower key are chosen first: failing ones last, then by power, then by weight. */
 struct rank_key {
 	int64_t key;
 	int node_index;
@@ -169,8 +169,8 @@ static int64_t rank_key_of(const struct schedule_node *node)
 	return node->failing ? (SCHEDULE_POWER_OFF + 1) * weights : node->power * weights + node->weight;
 }
 
-/* Rank nodes: those that are on by weight, then those that are powered on, then those that are off, and failing ones last, so that
- * rank, free CPUs and node index fit into one number. */
+/* Rank nodes: those that are on by weight, then those that are powered on, then those that are off, and failing ones last, so
+ * that rank, free CPUs and node index fit into one number. */
 static void cluster_rank_nodes(struct schedule_cluster *c)
 {
 	struct rank_key *order = schedule_arena_take(c->arena, c->nodes, sizeof *order);
@@ -260,7 +260,7 @@ static void cluster_fill_node_sets(struct schedule_cluster *c)
 	}
 }
 
-/* Returns the image that a step needs on a node; NULL: any. */
+/* Returns the image that a step needs on a node; NULL: any image will do. */
 static const char *setup_image(const struct schedule_node *node, const struct schedule_pending *step)
 {
 	return step->image ? step->image : node->image ? node->default_image : NULL;

@@ -69,7 +69,7 @@ enum schedule_setup_state schedule_cluster_setup(const struct schedule_cluster *
 /* Does a node have another image than the step needs? */
 bool schedule_cluster_needs_boot(const struct schedule_cluster *cluster, const struct schedule_pending *step, size_t node_index);
 
-/* Decide that a node whose setup is SCHEDULE_SETUP_OTHER for a step is given the right one. */
+/* Record that a node is to get the setup that a step needs. Its setup is SCHEDULE_SETUP_OTHER for the step. */
 void schedule_cluster_change_setup(const struct schedule_cluster *cluster, const struct schedule_pending *step,
 				   size_t node_index);
 

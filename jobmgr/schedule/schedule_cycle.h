@@ -41,8 +41,8 @@ static inline struct schedule_partition_state *schedule_cycle_partition(struct s
 	return &cycle->partition_state[member->request->partition];
 }
 
-/* Start the gang, or have it wait for the power or the setup of its nodes alone. Returns false if the gang waits for `cause`; then
- * `stuck` is the member that does not fit. */
+/* Start the gang, or have it wait for the power or the setup of its nodes alone. Returns false if the gang waits for `cause`;
+ * then `stuck` is the member that does not fit. */
 bool schedule_decide_gang(struct schedule_cycle *cycle, struct schedule_gang *gang, size_t *stuck, struct schedule_cause *cause);
 
 /* Record why the gang waits, block its partitions and close licences as the cause says, and work out its expected start. */

@@ -2,10 +2,10 @@
  *
  * Called by: schedule.c, for each gang and for each element of an array.
  * Invariants:
- *  - Without backfill nothing starts behind a waiting step of its partition.
- *  - A step that is placed on a node that is not on yet, or has another setup, waits for that, and keeps its resources in this run as if
- *    it had started.
- *  - A gang that does not start has taken nothing. */
+ *  - Without backfill no step starts before a waiting step of its partition.
+ *  - A step that is placed on a node that is not on yet, or has another setup, waits until the node is ready. In this run of the
+ *    scheduler it keeps its resources as if it had started.
+ *  - A gang that does not start has taken no resources. */
 #include <math.h>
 #include <string.h>
 
@@ -57,7 +57,8 @@ static bool decide_partition_blocked(struct schedule_cycle *cycle, const struct 
 	return false;
 }
 
-/* Returns the latest begin of a backfill reservation or outage that was not tried yet. *reservation and *outage count down. */
+/* Returns the latest begin of a backfill reservation or outage that was not tried yet. *reservation and *outage are the numbers
+ * of those that are left to try, and count down. */
 static double decide_previous_start(const struct schedule_profile *profile, size_t *reservation, size_t *outage)
 {
 	double from = *reservation ? profile->by_from[*reservation - 1]->from : -INFINITY;
@@ -94,7 +95,8 @@ static bool decide_try_shortened(struct schedule_cycle *cycle, struct schedule_g
 	return schedule_placement_try(cycle->placement, &profile->live, gang);
 }
 
-/* Note when the resources of a placed step become free. The amounts are copied, since the next placement overwrites them. */
+/* Add to the profile when the resources of a placed step become free. The amounts are copied, since the next placement
+ * overwrites them. */
 static void decide_add_ends(struct schedule_cycle *cycle, const struct schedule_member *member,
 			    const struct schedule_placed *placed, const struct schedule_taken *taken)
 {
@@ -134,7 +136,7 @@ static const char *node_wait_explain(struct schedule_arena *arena, const struct 
 				  : text;
 }
 
-/* Sets `cause` to what a step waits for at nodes that get the setup that it needs. */
+/* Set `cause`: the step waits until nodes of its placement are booted with `image` or prepared as it needs. */
 static void node_wait_set_setup(struct schedule_arena *arena, const struct node_wait *wait, const struct schedule_pending *step,
 				const char *image, struct schedule_cause *cause)
 {
@@ -151,7 +153,7 @@ static void node_wait_set_setup(struct schedule_arena *arena, const struct node_
 static const char *setup_awaited_image(const struct schedule_cluster *c, const struct schedule_pending *step, size_t node_index)
 {
 	const struct schedule_node *node = c->node[node_index];
-	/* While a node is being changed, it is not known whether it is booted. */
+	/* While the setup of a node is being changed, the snapshot does not say whether the node is rebooted for it. */
 	if (schedule_bits_has(c->changing, node_index) && step->prep)
 		return step->image;
 	if (schedule_bits_has(c->changing, node_index) || schedule_cluster_needs_boot(c, step, node_index))
@@ -193,7 +195,7 @@ static bool decide_waits_for_nodes(const struct schedule_cycle *cycle, const str
 	return cause->message != NULL;
 }
 
-/* Record that the placed gang starts, or that it waits for its nodes. */
+/* Record that the placed gang starts, or that it waits until its nodes are ready. */
 static void decide_record_start(struct schedule_cycle *cycle, const struct schedule_gang *gang)
 {
 	size_t count;
@@ -277,7 +279,7 @@ static struct schedule_cause decide_find_cause(struct schedule_cycle *cycle, str
 		if (for_licenses)
 			return (struct schedule_cause){.reason = SCHEDULE_LICENSE,
 						       .step = -1,
-						       .message = "it and its peers ask for more licenses than there are"};
+						       .message = "the step and its peers ask for more licenses than there are"};
 		return schedule_explain_node(arena, gang->member[*stuck].request);
 	}
 	if (for_licenses)

@@ -1,8 +1,8 @@
-/* schedule_earliest.c - finds the earliest start of a gang, by moving a view of the cluster from end to end.
+/* schedule_earliest.c - finds the earliest start of a gang, by moving a view of the cluster forward in time.
  *
  * Called by: schedule_wait.c, for the first waiting gangs of each partition.
  * Invariants:
- *  - A gang can begin to fit only when a step, a backfill reservation or an outage ends, so only the moments of ends are tried.
+ *  - A gang can begin to fit only when a step, a backfill reservation or an outage ends, so only these moments are tried.
  *  - At each end only the nodes that changed are counted again. The gang is placed only if the counts allow it. */
 #include "jobmgr/schedule/schedule_earliest.h"
 
@@ -16,7 +16,7 @@
 struct counts {
 	const struct schedule_request *request;
 	int64_t seconds;
-	int *tasks; /* by node index: number of tasks that the node takes now */
+	int *tasks; /* by node index: number of tasks that fit on the node at the view's moment */
 	/* number of nodes that take at least one task, and of nodes that take at least `large_tasks` */
 	size_t nodes, large_nodes;
 	int64_t sum;	 /* number of tasks that all nodes take together */
@@ -34,7 +34,7 @@ struct schedule_earliest {
 	struct counts *counts;
 	size_t counts_used, counts_capacity;
 	size_t end, from, to, outage; /* positions in the lists of ends, reservations by start and by end, and outages by end */
-	size_t end_before, to_before, outage_before; /* the positions before the last move */
+	size_t end_before, to_before, outage_before; /* `end`, `to` and `outage` before the last earliest_move() */
 };
 
 struct schedule_earliest *schedule_earliest_new(struct schedule_profile *profile, struct schedule_placement *placement)
@@ -184,8 +184,8 @@ static bool earliest_uses_node(const struct schedule_earliest *r, int node_index
 	return false;
 }
 
-/* Returns the step, backfill reservation or outage whose end lets the gang start at `view.at`, as `source` of struct schedule_end.
- * If several end then, a step on a node that the gang takes comes first. */
+/* Returns the step, backfill reservation or outage whose end lets the gang start at `view.at`, as `source` of struct
+ * schedule_end. If several end then, a step on a node that the gang takes comes first. */
 static int earliest_source(const struct schedule_earliest *r)
 {
 	for (size_t i = r->end_before; i < r->end; i++)

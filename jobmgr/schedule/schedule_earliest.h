@@ -12,7 +12,7 @@ struct schedule_moment {
 	struct schedule_view *view; /* the cluster at `at`, after the resources of the gang were taken */
 };
 
-struct schedule_earliest; /* working space of a run */
+struct schedule_earliest; /* working space of one run of the scheduler */
 
 struct schedule_earliest *schedule_earliest_new(struct schedule_profile *profile, struct schedule_placement *placement);
 

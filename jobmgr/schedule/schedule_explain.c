@@ -2,7 +2,7 @@
  *
  * Called by: schedule_decide.c, schedule_wait.c, schedule_record.c and schedule_request.c.
  * Invariants:
- *  - A line stays the same until something changes, so it has clock times and no durations: only changed plans are written. */
+ *  - A message has clock times and no durations, so it stays the same until the plan changes: only changed plans are written. */
 #include "jobmgr/schedule/schedule_explain.h"
 
 #include <limits.h>
@@ -136,7 +136,8 @@ static const struct schedule_running *explain_find_reserved(const struct schedul
 	return NULL;
 }
 
-/* Returns for which step nodes are reserved, as "; n1 is reserved for 812.b (--same-nodes)". The ids of the step go into `cause`. */
+/* Returns for which step nodes are reserved, as "; n1 is reserved for 812.b (--same-nodes)". The ids of the step go into
+ * `cause`. */
 static const char *explain_reserved(const struct schedule_cluster *c, const struct schedule_running *row,
 				    struct schedule_cause *cause)
 {
@@ -183,7 +184,7 @@ struct schedule_cause schedule_explain_priority(struct schedule_arena *arena, co
 	const struct schedule_snapshot *s = profile->cluster->snapshot;
 	double until = schedule_profile_until(s->now, request->least_s);
 	struct schedule_cause cause = {.reason = SCHEDULE_PRIORITY, .step = -1, .blocks = true};
-	cause.message = "enough is free, but steps before it need it";
+	cause.message = "enough resources are free, but steps ahead in the queue need them";
 	for (size_t i = 0; i < profile->reservation_count; i++) {
 		const struct schedule_reservation *reservation = profile->reservations[i];
 		const struct schedule_pending *step = &s->pending[reservation->pending];
@@ -191,10 +192,11 @@ struct schedule_cause schedule_explain_priority(struct schedule_arena *arena, co
 			continue;
 		cause.job = step->job;
 		cause.step = step->step;
-		cause.message = schedule_arena_print(
-			arena, "enough is free, but it would delay %s, expected %s", schedule_explain_pending(arena, step),
-			reservation->from < SCHEDULE_FOREVER ? schedule_explain_at(arena, reservation->from)
-							     : "when steps without a time limit end");
+		cause.message =
+			schedule_arena_print(arena, "enough resources are free, but this step would delay %s, expected %s",
+					     schedule_explain_pending(arena, step),
+					     reservation->from < SCHEDULE_FOREVER ? schedule_explain_at(arena, reservation->from)
+										  : "when steps without a time limit end");
 		break;
 	}
 	return cause;
@@ -235,7 +237,7 @@ struct schedule_cause schedule_explain_license(struct schedule_arena *arena, con
 	const struct schedule_cluster *c = profile->cluster;
 	struct schedule_cause cause = {.reason = SCHEDULE_LICENSE, .step = -1, .closes = true};
 	int licenses = profile->first_at[c->nodes] < SCHEDULE_BEYOND ? (int)c->nodes : -1;
-	cause.message = "it and its peers need more licenses than are free";
+	cause.message = "the step and its peers need more licenses than are free";
 	for (size_t i = 0; i < request->license_count; i++) {
 		const struct schedule_need *need = &request->licenses[i];
 		int64_t free = schedule_cluster_at(c, profile->live.free, c->nodes)[need->kind];
@@ -257,11 +259,12 @@ struct schedule_cause schedule_explain_node(struct schedule_arena *arena, const 
 			arena, "needs %s, not on the %zu of its peers (--other-nodes); no other node matches",
 			request->description, request->step->other_nodes_count);
 	else if (!request->matching)
-		cause.message = schedule_arena_print(arena, "needs %s; no node matches what it asks for", request->description);
-	else if (request->usable < (size_t)request->nodes_min || request->usable < request->forced_count)
 		cause.message =
-			schedule_arena_print(arena, "needs %s; of %zu that match%s, %zu can be used", request->description,
-					     request->matching, request->matching == 1 ? "es" : "", request->usable);
+			schedule_arena_print(arena, "needs %s; no node matches what the step asks for", request->description);
+	else if (request->usable < (size_t)request->nodes_min || request->usable < request->forced_count)
+		cause.message = schedule_arena_print(arena, "needs %s; of %zu node%s that match%s, %zu can be used",
+						     request->description, request->matching, plural((int64_t)request->matching),
+						     request->matching == 1 ? "es" : "", request->usable);
 	else
 		cause.message = schedule_arena_print(arena, "needs %s; that is more than the %zu node%s that match%s have",
 						     request->description, request->usable, text_plural((int64_t)request->usable),

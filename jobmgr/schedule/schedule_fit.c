@@ -49,8 +49,8 @@ static bool fit_node_is_free(const struct query *q)
 	return true;
 }
 
-/* May the step run on the node with the setup that it has, or is given first? Sets `whole` if it has to be given another one. Nothing may
- * be on such a node, not even what is reserved for the step. */
+/* Returns true if the step can run on the node with its present setup, or after another setup. Sets `whole` if the node has to
+ * get another setup: then it must be empty, without even resources that are reserved for the step. */
 static bool fit_setup(const struct query *q, bool *whole)
 {
 	switch (schedule_cluster_setup(q->profile->cluster, q->request->step, q->node_index)) {
@@ -107,8 +107,8 @@ bool schedule_fit_licenses(const struct schedule_profile *profile, const struct 
 	return true;
 }
 
-/* Returns the rank of a node for a request; the lowest is chosen first: nodes with the right setup, then those with data of the step, then
- * by weight, then by free CPUs. */
+/* Returns the rank of a node for a request; the lowest is chosen first: nodes with the right setup, then those with data of the
+ * step, then by weight, then by free CPUs. */
 static uint64_t fit_preference(const struct schedule_profile *profile, const struct schedule_view *view,
 			       const struct schedule_request *request, size_t node_index)
 {
@@ -123,7 +123,7 @@ static uint64_t fit_preference(const struct schedule_profile *profile, const str
 	return request->data && !schedule_bits_has(request->data, node_index) ? preference | without_data : preference;
 }
 
-/* Returns one word of the set of nodes to try. Nodes without a free CPU are skipped, unless the request has reserved
+/* Returns word `w` of the set of nodes to try. Nodes without a free CPU are skipped, unless the request has reserved
  * resources. */
 static uint64_t fit_node_word(const struct schedule_view *view, const struct schedule_request *request,
 			      const struct schedule_terms *terms, size_t w)

@@ -63,7 +63,7 @@ static void order_find_roots(struct schedule_gang *gang)
 	}
 }
 
-/* Make a member that is bound to the nodes of a step outside the gang the root of the members on its nodes. */
+/* If a member must use the nodes of a step outside the gang, make it the root of all members on the same nodes. */
 static void order_move_roots(struct schedule_gang *gang)
 {
 	for (size_t i = 0; i < gang->count; i++) {
@@ -85,7 +85,8 @@ static void order_add_need(const struct schedule_cluster *c, const struct schedu
 		extra[k] += need[k] * member->elements;
 }
 
-/* Are all members on the nodes of a root single steps that share nodes? */
+/* Can tasks of the members of a root share slots? Each of these must be a single step or element, which takes neither whole
+ * nodes nor all memory of a node. */
 static bool order_has_slots(const struct schedule_gang *gang, size_t root)
 {
 	for (size_t i = 0; i < gang->count; i++) {

@@ -1,10 +1,13 @@
-/* schedule_moves.c - tries moves on changed copies of the snapshot, and keeps those that gain more than they cost.
+/* schedule_moves.c - tries moves of running steps on changed copies of the snapshot, and keeps those that gain more than they
+ * cost.
  *
  * Called by: `rota plan --moves`; lead_moves.c.
  * Invariants:
- *  - A move is proposed only if the scheduler itself starts all of its steps elsewhere at once, and the step that waits, if it is for one.
- *  - No step moves twice. No step that waits ahead of another is expected later for a move that makes room for that one.
- *  - The number of runs of the scheduler is bounded by the numbers of waits and nodes that are tried, and by the caller's time. */
+ *  - A move is proposed only if the scheduler, run on the changed copy, starts at once the waiting step, if the move is for one,
+ *    and all moved steps on other nodes.
+ *  - No step moves twice. A move for a waiting step does not delay the expected start of a step ahead of it in the queue.
+ *  - The number of runs of the scheduler is bounded by the numbers of waits and nodes that are tried, and by the caller's
+ *    time. */
 #include "jobmgr/schedule/schedule_moves.h"
 
 #include <math.h>
@@ -15,18 +18,18 @@
 
 enum { WAITS_MOST = SCHEDULE_MOVES_WAITS_MOST, NODES_MOST = 64, TRIES_MOST = 4, MOVERS_MOST = 256 };
 
-static const double empty_most = 86400; /* an empty node counts for a day at most: nobody knows what comes after */
+static const double empty_most = 86400; /* most seconds of an empty node that count as gain: after a day it may be needed again */
 
 struct moves {
 	struct schedule_arena *arena;
 	const struct schedule_policy *policy;
 	const struct schedule_mover *movers;
 	size_t mover_count;
-	bool *is_used;		     /* by mover: it moves already, or cannot go elsewhere */
-	struct schedule_change *now; /* after the starts of the cycle and the moves so far */
+	bool *is_used;		     /* by index of the mover: it is in an accepted move, or has no other place */
+	struct schedule_change *now; /* the snapshot after the starts of the cycle and the accepted moves */
 	struct schedule_move *list;
 	size_t count;
-	size_t ahead[WAITS_MOST]; /* pending indexes of steps for which no move was found, in the order of the queue */
+	size_t ahead[WAITS_MOST]; /* indexes of pending steps for which no move was accepted, in queue order */
 	size_t ahead_count;
 	struct schedule_moves_bound bound;
 };
@@ -41,7 +44,8 @@ static bool row_is_of(const struct schedule_running *row, const struct schedule_
 	return !row->reserved && !row->predispatched && row->job == mover->request.job && row->step == mover->request.step;
 }
 
-/* End the rows of a step. Returns the CPUs that it had; `from_id` and `ends_at` are set by its first row. */
+/* End the running rows of a mover's step in `change`. Returns the CPUs that the step had. *from_id is set to the node of its
+ * first row. */
 static int mover_end(struct schedule_change *change, const struct schedule_mover *mover, int *from_id, double *ends_at)
 {
 	int cpus = 0;
@@ -57,8 +61,8 @@ static int mover_end(struct schedule_change *change, const struct schedule_mover
 	return cpus;
 }
 
-/* Let steps that have ended start again: the change becomes one in which they run. Returns false if one of them does not start, and marks that
- * one as used. */
+/* Let the scheduler start the ended steps of `list` again; *change becomes the snapshot in which they run. Returns false if one
+ * of them does not start, and sets its `is_used`. */
 static bool movers_start(struct moves *m, struct schedule_change **change, struct schedule_moved *list, size_t count)
 {
 	struct schedule_snapshot s = (*change)->snapshot;
@@ -90,7 +94,7 @@ static bool movers_start(struct moves *m, struct schedule_change **change, struc
 	return all;
 }
 
-/* Take a move over if it gains more than it costs. */
+/* Accept a move if it gains more than it costs. */
 static bool move_accept(struct moves *m, struct schedule_change *change, struct schedule_move move)
 {
 	move.gain = move.gain_s * move.cpus;
@@ -105,7 +109,7 @@ static bool move_accept(struct moves *m, struct schedule_change *change, struct 
 	return true;
 }
 
-/* Part 1: room for a step that waits. */
+/* Part 1: moves that make room for a waiting step. */
 
 static const struct schedule_mover *mover_find(const struct moves *m, const struct schedule_candidate *victim)
 {
@@ -115,7 +119,7 @@ static const struct schedule_mover *mover_find(const struct moves *m, const stru
 	return NULL;
 }
 
-/* Pick movers whose end makes room for the step that waits. */
+/* Pick movers whose end would let the waiting step start. */
 static struct schedule_picks room_pick(struct moves *m, const struct schedule_wait *wait)
 {
 	const struct schedule_result one = {.waits = wait, .wait_count = 1};
@@ -134,7 +138,7 @@ static struct schedule_picks room_pick(struct moves *m, const struct schedule_wa
 	return schedule_preempt(m->arena, &m->now->snapshot, m->policy, &one, candidates, count, NULL, 0);
 }
 
-/* Note when the steps ahead are expected to start in a snapshot. */
+/* Set expected[i] to the time at which the scheduler expects step ahead[i] to start in `snapshot`; INFINITY: not known. */
 static void ahead_expected(const struct moves *m, const struct schedule_snapshot *snapshot, double *expected)
 {
 	struct schedule_pending pending[WAITS_MOST];
@@ -152,7 +156,7 @@ static void ahead_expected(const struct moves *m, const struct schedule_snapshot
 	schedule_result_free(result);
 }
 
-/* Would a step that waits ahead be expected later? */
+/* Would the change delay the expected start of a step in `ahead`? */
 static bool ahead_is_delayed(const struct moves *m, const struct schedule_change *change)
 {
 	double before[WAITS_MOST], after[WAITS_MOST];
@@ -166,7 +170,8 @@ static bool ahead_is_delayed(const struct moves *m, const struct schedule_change
 	return delayed;
 }
 
-/* Try the victims of a pick. Returns false if nothing else is to be tried for the step. */
+/* Try to move the victims of a pick elsewhere. *accepted is set if the move is accepted. Returns true if another pick is to be
+ * tried for the waiting step: a victim had no other place. */
 static bool room_try(struct moves *m, const struct schedule_wait *wait, const struct schedule_pick *pick, bool *accepted)
 {
 	struct schedule_change *change =
@@ -195,7 +200,7 @@ static bool room_try(struct moves *m, const struct schedule_wait *wait, const st
 	return false;
 }
 
-/* Forget which steps were found to have no other place, apart from those of the latest move if there is one. */
+/* Restore `is_used` from `before`. The steps of move `latest` stay used; NULL: no move was accepted. */
 static void used_restore(struct moves *m, const bool *before, const struct schedule_move *latest)
 {
 	for (size_t i = 0; i < m->mover_count; i++)
@@ -226,7 +231,7 @@ static void room_propose(struct moves *m, const struct schedule_wait *wait)
 		m->ahead[m->ahead_count++] = wait->pending;
 }
 
-/* Part 2: nodes on which nothing is left. */
+/* Part 2: moves that empty nodes. */
 
 static int compare_used(const void *a, const void *b)
 {
@@ -256,7 +261,7 @@ static size_t node_movers(const struct moves *m, int node_id, struct schedule_mo
 	return count;
 }
 
-/* Try to empty a node. Its steps go to nodes that are in use, since an empty one would not stay empty. */
+/* Try to empty a node. Its steps move only to nodes that are in use: to fill another empty node would gain nothing. */
 static void node_propose(struct moves *m, const struct schedule_node *node)
 {
 	struct schedule_moved *list = schedule_arena_take(m->arena, MOVERS_MOST, sizeof *list);

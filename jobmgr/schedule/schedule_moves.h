@@ -1,4 +1,5 @@
-/* schedule_moves.h - proposes moves of running steps that gain more than they cost: to make room for a waiting step, or to empty a node. */
+/* schedule_moves.h - proposes moves of running steps that gain more than they cost: to make room for a waiting step, or to empty
+ * a node. */
 #ifndef ROTA_SCHEDULE_MOVES_H
 #define ROTA_SCHEDULE_MOVES_H
 
@@ -8,24 +9,24 @@
 /* A running step that can be saved and continue on other nodes. */
 struct schedule_mover {
 	struct schedule_pending request; /* the step's request when it starts again elsewhere */
-	double cost_s;			 /* seconds that a move of it takes, as measured */
+	double cost_s;			 /* seconds that it takes to save and restart the step, as measured */
 	double off_after_s; /* seconds after which the step's first node, once empty, is powered off; INFINITY: never */
 };
 
 enum schedule_move_kind { SCHEDULE_MOVE_ROOM, SCHEDULE_MOVE_EMPTY };
 
-/* One step of a move. */
+/* One of the steps of a move. */
 struct schedule_moved {
 	const struct schedule_mover *mover;
-	int from_id, to_id; /* the first node of the step, before and after */
+	int from_id, to_id; /* ids of the step's first node before and after the move */
 	int cpus;
 	struct schedule_start start; /* start of the step on the nodes to which it moves */
 };
 
-/* Steps that move together. Gain and cost are CPU seconds. */
+/* A move: steps that move together. Gain and cost are in CPU seconds. */
 struct schedule_move {
 	enum schedule_move_kind kind;
-	size_t pending;			     /* SCHEDULE_MOVE_ROOM: index of the step that starts now */
+	size_t pending;			     /* SCHEDULE_MOVE_ROOM: index of the waiting step that then starts at once */
 	const struct schedule_start *starts; /* SCHEDULE_MOVE_ROOM: starts of this step and of its gang */
 	size_t start_count;
 	int node_id;   /* SCHEDULE_MOVE_EMPTY: the node that becomes empty */

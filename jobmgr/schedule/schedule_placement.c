@@ -154,7 +154,7 @@ static void placement_follow_root(struct schedule_placement *placement, const st
 	terms->forced_count = placed->node_count;
 }
 
-/* Find nodes for a root that take the tasks of all members there. */
+/* Find nodes for a root that take the tasks of all members on the same nodes. */
 static bool placement_fit_root(struct schedule_placement *placement, const struct schedule_view *view,
 			       const struct schedule_member *root, double until, struct schedule_terms *terms)
 {

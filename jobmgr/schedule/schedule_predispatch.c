@@ -6,8 +6,8 @@
  *  - A node that runs no element of the array gets no pre-dispatched one.
  *  - Only CPUs are promised twice; memory is not.
  *  - Of an array with array_ahead, a node gets elements in proportion to those that it runs, NODE_MOST at most: each report of a
- *    node reads all that it holds. While more of them are pre-dispatched than run, the array's last element stays in the queue.
- *    So its place in the queue says which steps go first (schedule_withdraw.c). */
+ *    node reads all elements that it has. While more elements are pre-dispatched than run, the array's last element stays in the
+ *    queue. So the array's place in the queue says which steps go first (schedule_withdraw.c). */
 #include "jobmgr/schedule/schedule_bits.h"
 #include "jobmgr/schedule/schedule_cycle.h"
 
@@ -88,7 +88,7 @@ static int predispatch_per_element(const struct schedule_pending *step, const st
 	return share > PREDISPATCH_PER_ELEMENT ? share : PREDISPATCH_PER_ELEMENT;
 }
 
-/* Does the next element, which is the array's last, stay in the queue? */
+/* Does the next element, which is the array's last, stay in the queue rather than be pre-dispatched? */
 static bool predispatch_keeps_last(const struct schedule_member *member, const struct node_elements *all)
 {
 	return member->step->array_ahead && all->predispatched > all->running && schedule_gang_count_elements(member) == 1;

@@ -2,11 +2,11 @@
  *
  * Called by: lead_preempt.c, after the starts of a cycle.
  * Invariants:
- *  - Victims are of lower tiers than the step, of the lowest tiers that make room, and each of them is needed: without it the step
- *    would not start.
- *  - The starts of the cycle and earlier picks count as running. No step is a victim twice.
- *  - Steps that are ahead in the queue and still wait are in each run, so a pick delays none of them.
- *  - The number of runs of a call is bounded. What is left comes in the next cycle. */
+ *  - Victims are of lower tiers than the step, of the lowest tiers that make room, and each of them is needed: without it the
+ *    step would not start.
+ *  - Starts of the cycle and of earlier picks count as running. No step is a victim twice.
+ *  - Each run has the steps that are ahead in the queue and still wait, so a pick delays none of them.
+ *  - The number of runs of the scheduler in a call is bounded. Steps that are left are tried in the next cycle. */
 #include "jobmgr/schedule/schedule_preempt.h"
 
 #include <math.h>
@@ -27,19 +27,19 @@ struct preempt {
 	struct schedule_change *now;
 	struct schedule_victim *victims;
 	size_t victim_count;
-	size_t ahead[AHEAD_MOST]; /* pending steps that wait for resources and precede the present step */
+	size_t ahead[AHEAD_MOST]; /* indexes of earlier pending steps that still wait for resources */
 	size_t ahead_count;
-	size_t member[MEMBERS_MOST]; /* pending indexes of the step, or of the members of its gang */
+	size_t member[MEMBERS_MOST]; /* indexes of the pending step, or of the members of its gang */
 	size_t member_count;
 	size_t runs, runs_most, failures;
 	struct schedule_pick *picks;
 	size_t pick_count;
-	/* results of the latest run of the scheduler in which the step starts: */
+	/* starts of the latest run of the scheduler in which the step started: */
 	struct schedule_start *starts;
 	size_t start_count;
 };
 
-/* Part 1: what runs. */
+/* Part 1: find the running rows of the candidates. */
 
 struct row_key {
 	int64_t job;
@@ -57,7 +57,7 @@ static int compare_keys(const void *a, const void *b)
 	return (x->row > y->row) - (x->row < y->row);
 }
 
-/* Returns the index of the first key that is not below (job, step). */
+/* Returns the index of the first key that is not less than (job, step). */
 static size_t keys_find(const struct row_key *keys, size_t count, int64_t job, int step)
 {
 	size_t low = 0, high = count;
@@ -71,7 +71,7 @@ static size_t keys_find(const struct row_key *keys, size_t count, int64_t job, i
 	return low;
 }
 
-/* Give the candidates their running rows. A candidate without rows has ended. */
+/* Make a victim with its running rows of each candidate that may be preempted now. A candidate without rows has ended. */
 static void preempt_find_rows(struct preempt *t, const struct schedule_candidate *candidates, size_t count)
 {
 	const struct schedule_snapshot *s = t->snapshot;
@@ -110,7 +110,8 @@ static struct schedule_pending run_pending(const struct schedule_pending *step)
 	return copy;
 }
 
-/* Keep the starts of a run. The indexes of its pending steps become those of the snapshot, and names outlive the run. */
+/* Copy the starts of the members from `result` into `t`. Their pending indexes become those of the snapshot. The shares are
+ * copied. */
 static void run_keep_starts(struct preempt *t, const struct schedule_result *result)
 {
 	t->starts = schedule_arena_take(t->arena, result->start_count, sizeof *t->starts);
@@ -136,7 +137,7 @@ static void victim_end(struct schedule_change *change, const struct schedule_vic
 	}
 }
 
-/* Would all members start if the victims of the list, without the one at `without`, had ended? Keeps the starts if so. */
+/* Would all members start if the victims of `list`, except list[without], had ended? If so, t->starts is set to their starts. */
 static bool preempt_fits(struct preempt *t, struct schedule_victim *const *list, size_t count, size_t without)
 {
 	struct schedule_arena *arena = schedule_arena_new();
@@ -180,7 +181,7 @@ static bool starts_use_node(const struct preempt *t, int node_id)
 	return false;
 }
 
-/* Does a victim hold anything on the nodes of the starts, or a licence? */
+/* Does a victim hold a licence, or any resource on a node of t->starts? */
 static bool victim_helps(const struct preempt *t, const struct schedule_victim *victim)
 {
 	for (size_t i = 0; i < victim->row_count; i++) {
@@ -191,7 +192,8 @@ static bool victim_helps(const struct preempt *t, const struct schedule_victim *
 	return false;
 }
 
-/* Move the victims that hold anything where the step would start to the front of the list, and return their number. */
+/* Move the victims that hold a licence or a resource where the step would start to the front of the list. Returns their
+ * number. */
 static size_t victims_narrow(const struct preempt *t, struct schedule_victim **list, size_t count)
 {
 	size_t kept = 0;
@@ -213,7 +215,7 @@ static int compare_lost(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Drop victims without which the step would start as well, those that lose most first. Returns the number of those that are left. */
+/* Drop victims without which the step would start as well, most lost work first. Returns the number of victims that are left. */
 static size_t victims_prune(struct preempt *t, struct schedule_victim **list, size_t count)
 {
 	size_t narrowed = victims_narrow(t, list, count);
@@ -231,8 +233,8 @@ static size_t victims_prune(struct preempt *t, struct schedule_victim **list, si
 	return count;
 }
 
-/* Find a short beginning of the list that makes room: the first `likely` ones, or the shortest one. Returns 0 if the whole list does
- * not. */
+/* Returns how many victims from the front of the list make room for the step: `likely` if these suffice, else as few as a
+ * binary search finds. Returns 0 if even the whole list does not make room. */
 static size_t victims_find(struct preempt *t, struct schedule_victim *const *list, size_t count, size_t likely)
 {
 	size_t low = likely, high = count;
@@ -250,7 +252,7 @@ static size_t victims_find(struct preempt *t, struct schedule_victim *const *lis
 	return high;
 }
 
-/* List the tiers of candidates below a tier, ascending and each once. */
+/* List the tiers of candidates that are less than `below`, ascending and each once. Returns their number. */
 static size_t levels_list(const struct preempt *t, int below, int *levels, size_t most)
 {
 	size_t count = 0;
@@ -303,7 +305,7 @@ static bool preempt_choose(struct preempt *t, struct schedule_victim **list, siz
 	return false;
 }
 
-/* Add a pick to the changed snapshot: its victims have ended, and its step runs. */
+/* Record a pick in the changed snapshot `now`: its victims have ended, and its members run. */
 static void preempt_note(struct preempt *t, struct schedule_victim *const *list, size_t count)
 {
 	const struct schedule_candidate **victims = schedule_arena_take(t->arena, count, sizeof *victims);
@@ -321,9 +323,10 @@ static void preempt_note(struct preempt *t, struct schedule_victim *const *list,
 		t->picks[t->pick_count++] = (struct schedule_pick){t->starts, t->start_count, victims, count};
 }
 
-/* Part 4: go through the steps that wait. */
+/* Part 4: go through the waiting steps. */
 
-/* Collect the step, or all members of its gang. Returns false if it cannot preempt: its gang is not whole, or too large. */
+/* Set t->member to the step, or to all members of its gang. Returns false if it cannot preempt: its gang is not whole, or too
+ * large, or has an array, or an earlier member was tried. */
 static bool preempt_collect(struct preempt *t, size_t first)
 {
 	const struct schedule_pending *pending = t->snapshot->pending, *step = &pending[first];
@@ -342,7 +345,7 @@ static bool preempt_collect(struct preempt *t, size_t first)
 	return t->member_count == (size_t)step->with_count;
 }
 
-/* Returns how many elements of an array may start, or 1 for a step. Claims that the step has are subtracted. */
+/* Returns how many elements of an array may start, or 1 for a step, less the number of claims that the step has. */
 static size_t preempt_wanted(const struct schedule_pending *step, const struct schedule_result *result,
 			     const struct schedule_claim *claims, size_t claim_count)
 {
@@ -364,7 +367,8 @@ bool schedule_preempt_may(const struct schedule_wait *wait)
 	return wait->reason == SCHEDULE_RESOURCES || wait->reason == SCHEDULE_PRIORITY || wait->reason == SCHEDULE_LICENSE;
 }
 
-/* Pick for one step as often as elements of it may start. Whatever still waits is ahead of those that follow. */
+/* Pick victims for one step, for `wanted` elements of an array one after the other. A step that still waits then, other than a
+ * gang, is added to `ahead`. */
 static void preempt_step(struct preempt *t, size_t first, size_t wanted, struct schedule_victim **list)
 {
 	size_t picked = 0;

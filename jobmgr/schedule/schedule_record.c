@@ -105,14 +105,14 @@ size_t schedule_record_starts(const struct schedule_record *record, const struct
 	return record->starts;
 }
 
-/* Does the step wait until its nodes are powered on, booted or prepared? Such a reason stays. */
+/* Does the step wait until its nodes are powered on, booted or prepared? A later reason does not replace this one. */
 static bool record_waits_for_nodes(const struct schedule_wait *wait)
 {
 	return wait->message &&
 	       (wait->reason == SCHEDULE_POWER || wait->reason == SCHEDULE_IMAGE || wait->reason == SCHEDULE_PREP);
 }
 
-/* Add a node to those on which a step is expected to start. The list has room for as many as the next power of two. */
+/* Add a node to those on which a step is expected to start. The capacity of the list is a power of two. */
 static void record_add_node(struct schedule_record *record, struct schedule_wait *wait, int id)
 {
 	size_t count = wait->node_count;
@@ -196,7 +196,8 @@ static const int *record_list_wake(const struct schedule_record *record, size_t 
 	return list;
 }
 
-/* Returns the nodes to give another setup, in the order of their names. One that is not on is powered on first. */
+/* Returns the nodes that are to get another setup and are on, in the order of their names. A node that is not on is only
+ * powered on. */
 static const struct schedule_setup *record_list_setups(const struct schedule_record *record, size_t *count)
 {
 	const struct schedule_cluster *c = record->cluster;

@@ -1,4 +1,4 @@
-/* schedule_request.c - the table of distinct requests. Each request is evaluated once, as far as that needs no placement.
+/* schedule_request.c - the table of distinct requests. All checks that need no placement are made once for each request.
  *
  * Called by: schedule_gang.c for each pending step.
  * Invariants:
@@ -191,7 +191,7 @@ static void judge_partition(const struct schedule_cluster *c, struct schedule_re
 	const struct schedule_partition *partition = &c->snapshot->partitions[r->partition];
 	if (partition->state == SCHEDULE_DOWN || partition->state == SCHEDULE_INACTIVE)
 		judge_refuse(r, SCHEDULE_PARTITION,
-			     schedule_arena_print(c->arena, "partition \"%s\" is %s: it starts nothing", name,
+			     schedule_arena_print(c->arena, "partition \"%s\" is %s: no step starts in it", name,
 						  partition->state == SCHEDULE_DOWN ? "down" : "inactive"));
 	if (partition->max_nodes > 0 && r->nodes_min > partition->max_nodes)
 		judge_refuse(r, SCHEDULE_LIMIT,
@@ -284,7 +284,8 @@ static void judge_lists(const struct schedule_cluster *c, struct schedule_reques
 	judge_keep_only(c, r->mask, r->forced, r->forced_count);
 }
 
-/* Note the nodes that have data of the step. One that may fail soon, or is not on, is no better for it. */
+/* Set r->data to the nodes that have data of the step. Nodes that are failing or not on are left out, so they are not
+ * preferred. */
 static void judge_data(const struct schedule_cluster *c, struct schedule_request *r)
 {
 	const struct schedule_pending *p = r->step;
@@ -331,10 +332,11 @@ static void judge_reservation(const struct schedule_cluster *c, struct schedule_
 	judge_refuse(r, SCHEDULE_RESERVATION,
 		     next ? schedule_arena_print(c->arena, "waits for its reservation to begin %s",
 						 schedule_explain_at(c->arena, next->from))
-			  : "its reservation is over, was deleted, or does not admit it");
+			  : "the step's reservation is over, was deleted, or does not admit the step");
 }
 
-/* Leave out nodes that never have the setup of the step. One that is being given another setup may have it later. */
+/* Remove from r->mask nodes that cannot get the setup of the step. A node whose setup is being changed may have it later, and
+ * stays. */
 static void judge_setup(const struct schedule_cluster *c, struct schedule_request *r)
 {
 	for (size_t node_index = 0; c->has_setups && node_index < c->nodes; node_index++)

@@ -49,7 +49,7 @@ struct schedule_request {
 	bool refused;		 /* the request cannot start whatever is free, see `cause` */
 	bool possible;		 /* the request fits on the empty cluster */
 	bool failed;		 /* the request did not fit in this run, see `cause` */
-	bool no_later_start;	 /* no expected start was found; the next run sees the resources that this run releases */
+	bool no_later_start;	 /* no expected start was found, so this run looks for none again; the next run may find one */
 	struct schedule_cause cause;
 	const char *description;       /* the request in words: "4 cpus on 2 nodes" */
 	struct schedule_request *next; /* next request of the same hash bucket */

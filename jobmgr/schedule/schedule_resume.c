@@ -1,9 +1,9 @@
-/* schedule_resume.c - gives suspended steps their CPUs and licences back, behind all that waits in higher tiers.
+/* schedule_resume.c - gives suspended steps their CPUs and licences back, after all waiting steps of higher tiers.
  *
  * Called by: lead_resume.c, before the scheduler runs, and `rota plan`.
  * Invariants:
- *  - A step goes on only on its own nodes, and only if all that it needs is free after the starts of all steps of higher tiers.
- *  - What is free of its needs then is kept for it, so steps of its own tier and of lower ones do not go ahead of it.
+ *  - A suspended step goes on only on its own nodes, and only if its CPUs and licences are free after the starts of higher tiers.
+ *  - Else those of its CPUs that are free then are kept for it, so steps of its own tier and of lower ones do not get them.
  *  - The scheduler runs once for each tier. */
 #include "jobmgr/schedule/schedule_resume.h"
 
@@ -14,12 +14,12 @@ struct resume {
 	struct schedule_arena *arena;
 	const struct schedule_policy *policy;
 	const struct schedule_claim *rows;
-	struct schedule_change *base;	/* the snapshot with the chosen steps running, and what is kept for the others */
+	struct schedule_change *base;	/* the snapshot in which the chosen steps run, and CPUs are kept for the others */
 	struct schedule_change *after;	/* `base`, with the starts of waiting steps of higher tiers */
 	struct schedule_result *result; /* result of the scheduler's run for `after`, which refers to its names */
 };
 
-/* Run the scheduler for what waits in tiers above `tier`. */
+/* Run the scheduler for the pending steps of tiers above `tier`. `rows`: number of running rows that may be added to r->after. */
 static void resume_run_higher(struct resume *r, int tier, size_t rows)
 {
 	struct schedule_snapshot s = r->base->snapshot;
@@ -78,7 +78,7 @@ static void row_resume(struct schedule_change *change, const struct schedule_cla
 	schedule_change_add(change, &running, NULL, 0);
 }
 
-/* Keep for a step what steps of higher tiers leave of its needs. */
+/* Keep for a suspended step those CPUs of `row` that are free after the starts of higher tiers. */
 static void row_keep(struct resume *r, const struct schedule_claim *row)
 {
 	const struct schedule_node *node = schedule_snapshot_node(&r->after->snapshot, row->node_id);
@@ -91,7 +91,7 @@ static void row_keep(struct resume *r, const struct schedule_claim *row)
 	schedule_change_keep(r->after, &left);
 }
 
-/* Choose for the step of the rows from `from` to before `to`. */
+/* Returns true if the suspended step of rows `from` to `to` - 1 goes on. Else CPUs are kept for it. */
 static bool resume_step(struct resume *r, size_t from, size_t to)
 {
 	bool fits = true;

@@ -2,14 +2,15 @@
  *
  * Called by: schedule_preempt.c, for each step that may preempt.
  * Invariants:
- *  - The order decides only which sets are tried first. Whether a set makes room is for the scheduler to say.
- *  - On each node as few candidates as possible are listed first, and of as few the one that loses least work. */
+ *  - The order decides only which sets are tried first. The scheduler decides whether a set makes room.
+ *  - For each node, a small set of candidates that makes room is listed first, and among equal ones the one that loses less
+ *    work. */
 #include "jobmgr/schedule/schedule_victims.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* A candidate on one node. */
+/* The resources that a candidate holds on one node. */
 struct holder {
 	int node_id;
 	struct schedule_victim *victim;
@@ -18,7 +19,7 @@ struct holder {
 	bool chosen;
 };
 
-/* The candidates on one node. */
+/* The candidates on one node, and those of them that would make room there. */
 struct room {
 	size_t node; /* index of the node in the snapshot */
 	struct holder *holders;
@@ -26,8 +27,8 @@ struct room {
 	struct holder **chosen; /* chosen holders of resources, in the order of choice */
 	size_t chosen_count;
 	bool fits;
-	double size,
-		lost; /* number of those chosen, and what they lose; of one on several nodes that the step needs, the part of this node */
+	/* number of chosen holders, and CPU seconds that they lose; a holder on several nodes counts as its part on this node */
+	double size, lost;
 };
 
 static int compare_holders(const void *a, const void *b)
@@ -74,7 +75,8 @@ static double holder_part(const struct holder *holder, int cpus, int64_t mem_mb)
 	return part;
 }
 
-/* Choose holders of a node until what is missing is there: each time the one that frees most of it, and loses least. */
+/* Choose holders of a node until they free the missing CPUs and memory: each time the holder that frees the largest part, among
+ * equal ones the one that loses least. `nodes`: number of nodes that the step needs. */
 static void room_choose(struct room *room, int cpus, int64_t mem_mb, int nodes)
 {
 	while (cpus > 0 || mem_mb > 0) {
@@ -101,7 +103,8 @@ static void room_choose(struct room *room, int cpus, int64_t mem_mb, int nodes)
 	room->fits = true;
 }
 
-/* List all rows of the victims that may be taken, by node. */
+/* Fill `holders` with all rows of the victims of tier `level` or below that are not taken, in the order of nodes. Returns their
+ * number. */
 static size_t holders_list(const struct schedule_snapshot *s, struct schedule_victim *victims, size_t count, int level,
 			   struct holder *holders)
 {
@@ -121,7 +124,7 @@ static size_t holders_list(const struct schedule_snapshot *s, struct schedule_vi
 	return found;
 }
 
-/* Make a room of each run of holders on one node, and choose in it. */
+/* Fill `rooms` with one room for each node of the holders, with the chosen holders, best room first. Returns their number. */
 static size_t rooms_list(struct schedule_arena *arena, const struct schedule_snapshot *s, const struct schedule_pending *step,
 			 struct holder *holders, size_t count, struct room *rooms)
 {

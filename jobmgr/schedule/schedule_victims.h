@@ -11,12 +11,13 @@ struct schedule_victim {
 	const size_t *rows; /* indexes in the running rows of the snapshot */
 	size_t row_count;
 	double lost; /* CPU seconds of work that are lost if the candidate is ended */
-	bool taken;  /* the candidate is a victim already */
+	bool taken;  /* the candidate is the victim of an earlier pick */
 	bool listed; /* the candidate is in the list that schedule_victims_order() makes */
 };
 
-/* Order the victims for a step, the first ones first: node by node those that make room on it, fewest and cheapest first; then the
- * rest. `size` is the number of victims that the first node needs. `list` is filled with those that `level` and `taken` leave. */
+/* Fill `list` with victims for a step in the order in which to try them, and return their number. Node by node come those that
+ * make room on it, fewest and cheapest first, then all others. Left out are victims of tiers above `level` and taken ones.
+ * *size is the number of victims that make room on the first node. */
 size_t schedule_victims_order(struct schedule_arena *arena, const struct schedule_snapshot *snapshot,
 			      const struct schedule_pending *step, struct schedule_victim *victims, size_t count, int level,
 			      struct schedule_victim **list, size_t *size);

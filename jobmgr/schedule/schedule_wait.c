@@ -79,7 +79,8 @@ static void wait_find_start(struct schedule_cycle *cycle, struct schedule_gang *
 		schedule_placement_undo(cycle->placement, moment.view);
 }
 
-/* Close the licences that the step lacks to later steps. If the step alone lacks none, close all licences that it asks for. */
+/* Close to later steps the licences of which too few are free for the step. If there are enough for the step alone, close all
+ * licences that it asks for. */
 static void wait_close_licenses(struct schedule_cycle *cycle, const struct schedule_member *member)
 {
 	const struct schedule_cluster *c = cycle->cluster;

@@ -1,11 +1,14 @@
-/* schedule_withdraw.c - finds pre-dispatched elements that nodes must give back, where nodes hold work for seconds (node.ahead).
+/* schedule_withdraw.c - finds pre-dispatched elements that nodes must give back, where nodes are sent work for seconds ahead
+ * (node.ahead).
  *
  * Called by: lead_cycle_write.c, after the scheduler has run.
  * Invariants:
- *  - An array keeps its pre-dispatched elements only while it could be given more (schedule_predispatch.c): no step ahead of it
- *    in the queue waits for resources, there is no outage, and it is in the queue itself. It is not when it was held.
- *  - A node that is not usable keeps none.
- *  - An array that has left the queue because all of its elements were sent keeps them: there are no more than run. */
+ *  - An array keeps its pre-dispatched elements only while more could be pre-dispatched (schedule_predispatch.c): no step ahead
+ *    of it waits for resources, there is no outage, now or planned, and the array is in the queue. A job on hold is not in the
+ *    queue.
+ *  - A node that is not usable keeps no pre-dispatched elements.
+ *  - An array that has left the queue because all of its elements were sent keeps them, if no more are pre-dispatched than
+ *    run. */
 #include "jobmgr/schedule/schedule_withdraw.h"
 
 struct held_list {
@@ -18,7 +21,8 @@ static bool is_of(const struct schedule_withdrawal *what, const struct schedule_
 	return what->job == row->job && what->request == row->request;
 }
 
-/* Rows of an array on a node are mostly adjacent, so the last item is looked at first. */
+/* Add the row's array and node to the list, once. The list is searched from its end, since rows of an array on a node are
+ * mostly adjacent. */
 static void held_add(struct held_list *held, const struct schedule_running *row)
 {
 	for (size_t i = held->count; i-- > 0;)
@@ -47,7 +51,7 @@ static bool node_is_usable(const struct schedule_snapshot *s, int id)
 	return false;
 }
 
-/* Have more elements of the array been pre-dispatched than run? */
+/* Are more elements of the array pre-dispatched than running? */
 static bool array_has_many(const struct schedule_snapshot *s, const struct schedule_withdrawal *what)
 {
 	int running = 0, predispatched = 0;

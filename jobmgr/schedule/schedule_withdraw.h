@@ -5,15 +5,15 @@
 #include "jobmgr/schedule/schedule.h"
 #include "jobmgr/schedule/schedule_arena.h"
 
-/* The elements of an array that one node has and has not started. */
+/* All pre-dispatched elements of an array on one node that have not started. */
 struct schedule_withdrawal {
 	int64_t job;
 	int request; /* step id of the array */
 	int node_id;
 };
 
-/* Find what is to be withdrawn after the scheduler has answered `result` for `snapshot`. The list is in `arena`. Returns its
- * length. */
+/* List the pre-dispatched elements that are to be withdrawn. `result` is the scheduler's result for `snapshot`. The list is in
+ * `arena`. Returns its length. */
 size_t schedule_withdraw(struct schedule_arena *arena, const struct schedule_snapshot *snapshot,
 			 const struct schedule_result *result, const struct schedule_withdrawal **list);
 

@@ -87,14 +87,15 @@ static void test_messages(void **state)
 	static const char *const message[] = {
 		"needs 8 CPUs, 2 GB a node on 2 nodes; 1 node free; first to end: a at 1970-01-01 00:18:20; expected at "
 		"1970-01-01 00:18:20 after a",
-		"enough is free, but it would delay 1.A, expected at 1970-01-01 00:18:20; expected at 1970-01-01 00:19:20 after "
+		"enough resources are free, but this step would delay 1.A, expected at 1970-01-01 00:18:20; expected at "
+		"1970-01-01 00:19:20 after "
 		"1.A",
 		"needs 1 CPU, gpu:3 a node on 1 node; that is more than the 2 nodes that match have",
 		"needs 1 CPU on 1 node; of 1 that matches, 0 can be used",
 		"needs 1 of license \"mat\"; 0 free; first to end: a at 1970-01-01 00:18:20; expected at 1970-01-01 00:19:20 "
 		"after 1.A",
 		"license \"mat\" goes to 1.E first",
-		"partition \"q\" is down: it starts nothing",
+		"partition \"q\" is down: no step starts in it",
 		"starts together with 1 step that cannot start yet",
 		"needs 300 s; its deadline is at 1970-01-01 00:18:20",
 		"as many of its elements run as its %limit allows",
