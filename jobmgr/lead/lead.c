@@ -5,11 +5,11 @@
  *  - The database ties a term to this connection: a lost connection ends the term and drops all cached data.
  *  - One cycle runs at a time.
  *  - The leader renews its claim at least LEAD_RENEWALS times within its lease; other daemons try every LEAD_CLAIM_MS. A daemon
- *    that was frozen may learn late that it was deposed: the database rejects calls of an old term (sql/schedule/leader.sql).
- *  - Cycles never spin: a cycle follows at once only after one that moved steps out of `pending`, after a notification, or where
- *    starts were postponed. Cycles in a row that move nothing wait LEAD_GAP_MS more each time, after the first LEAD_IDLE_FREE.
- *  - A start that fails stops only itself: after LEAD_TRIES failures in a row each start is committed on its own.
- *  - A locked job stops only itself: its steps are skipped until the job is unlocked. A timer runs the next cycle. */
+ *    that was frozen may see late that it was deposed: the database rejects calls of an old term (sql/schedule/leader.sql).
+ *  - Cycles never spin: a cycle follows at once only after one that moved steps out of `pending`, after a notification, or if
+ *    starts were postponed. Cycles in a row that move no step wait LEAD_GAP_MS more each time, after the first LEAD_IDLE_FREE.
+ *  - A start that fails stops no other start: after LEAD_TRIES failures in a row each start is committed on its own.
+ *  - A locked job stops no other job: its steps are skipped until the job is unlocked. A timer runs the next cycle. */
 #include "jobmgr/lead/lead.h"
 
 #include <math.h>
@@ -30,11 +30,11 @@
 enum {
 	LEAD_CLAIM_MS = 250,	  /* time between claims of leadership by a daemon that does not lead */
 	LEAD_RENEWALS = 3,	  /* least number of claims by which the leader renews its lease within one lease */
-	LEAD_BEAT_MOST_MS = 1000, /* longest time between checks of sessions, also where the lease is long */
+	LEAD_BEAT_MOST_MS = 1000, /* longest time between two heartbeats, whatever the lease */
 	/* most repetitions of a cycle, at once, after the database refused it because its data was stale */
 	LEAD_TRIES = 3,
 	LEAD_DELAY_MOST_S = 30,	  /* longest time between repetitions of a cycle after other errors */
-	LEAD_LOOK_AGAIN_MS = 300, /* time until the next cycle if the plan was postponed or jobs were locked */
+	LEAD_LOOK_AGAIN_MS = 300, /* time until the next cycle if the write of the plan was postponed or jobs were locked */
 	/* idle cycles in a row without a gap: a step that starts and ends causes as many notifications */
 	LEAD_IDLE_FREE = 4,
 	LEAD_GAP_MS = 5, /* gap added for each further idle cycle in a row */
@@ -42,8 +42,8 @@ enum {
 	LEAD_TOOK_SHARE = 3 /* the gap after a cycle that moved steps is the duration of the cycle divided by this */
 };
 
-static const double session_period = 0.9; /* least seconds between checks of the sessions of daemons and readers */
-static const double register_period = 10; /* seconds between registrations of this daemon in the database */
+static const double session_period = 0.9; /* least seconds between two checks of the sessions of daemons and readers */
+static const double register_period = 10; /* seconds between two registrations of this daemon in the database */
 
 struct lead {
 	struct event_base *base;
@@ -52,18 +52,18 @@ struct lead {
 	struct db *db;
 	struct db_watcher watcher;
 	struct lead_cycle *cycle;
-	struct event *heartbeat;   /* claims, checks sessions, registers, and starts the cycle of an idle leader */
-	struct event *cycle_timer; /* starts the next cycle */
+	struct event *heartbeat;   /* timer: claims, checks sessions, registers, and starts the cycle of an idle leader */
+	struct event *cycle_timer; /* timer that starts the next cycle */
 	void (*changed)(bool leader, void *arg);
 	void *arg;
 	int64_t term;	  /* the leader's term; 0: this daemon does not lead */
 	bool claiming;	  /* a claim of leadership is not answered yet */
 	bool notified;	  /* a notification came since the last cycle began */
-	bool one_by_one;  /* commit each start on its own, because a common commit or some single ones failed */
-	bool skip_locked; /* leave out the steps of locked jobs, because some jobs stay locked */
+	bool one_by_one;  /* the next cycle commits each start on its own, because one of this cycle's commits failed */
+	bool skip_locked; /* the next cycle leaves out the steps of locked jobs, because some jobs stay locked */
 	int failures;	  /* number of cycles in a row that failed */
 	int idle;	  /* number of cycles in a row that moved no step out of `pending` */
-	/* after the last cycle there is nothing to do: only the heartbeat or a notification starts the next cycle */
+	/* no timer is set for the next cycle: only the heartbeat or a notification starts it */
 	bool resting;
 	double began_at, ended_at; /* begin and end of the last cycle, in monotonic seconds */
 	/* time of the last check of sessions, and of the last registration, in monotonic seconds */
@@ -157,7 +157,8 @@ static bool is_connection_error(const struct err *e)
 	return strncmp(e->code, "08", 2) == 0;
 }
 
-/* Does the error say that the cycle's data was stale? Then a cycle that reads again may succeed. */
+/* Does the error (unique or check violation, serialization failure, deadlock) mean that the cycle's data may be stale? Then a
+ * cycle that reads again may succeed. */
 static bool is_stale_error(const struct err *e)
 {
 	static const char *const codes[] = {"23505", "23514", "40001", "40P01"};
@@ -197,7 +198,7 @@ static void lead_handle_failure(struct lead *lead, const struct err *e)
 	lead_set_timer(lead, delay);
 }
 
-/* Set the time of the next cycle by the outcome of this one. */
+/* Set the time of the next cycle by the outcome of the one that has ended. */
 static void lead_cycle_ended(const struct lead_outcome *outcome, void *arg)
 {
 	struct lead *lead = arg;
@@ -217,7 +218,7 @@ static void lead_cycle_ended(const struct lead_outcome *outcome, void *arg)
 		lead_set_gap(lead);
 	else if (outcome->plan_postponed || outcome->skipped_locked)
 		lead_set_timer(lead, LEAD_LOOK_AGAIN_MS / 1000.0);
-	else /* a timer-driven transition that was due and did not happen is tried again after a second */
+	else /* retry a timer-driven transition that is overdue after a second */
 		lead_set_timer(lead, fmin(outcome->transition_in > 0 ? outcome->transition_in : 1, outcome->full_scan_in));
 }
 

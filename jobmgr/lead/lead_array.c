@@ -2,8 +2,8 @@
  *
  * Called by: lead_order.c, for each element that starts.
  * Invariants:
- *  - No range is empty, so these numbers ascend and a binary search finds the range of a position. An array may have ten
- *    thousand ranges. */
+ *  - No range is empty, so the numbers of indices before them ascend, and a binary search finds the range of a position. An array
+ *    may have ten thousand ranges. */
 #include "jobmgr/lead/lead_array.h"
 
 #include <jansson.h>

@@ -10,7 +10,7 @@ struct lead_array;
 struct lead_array *lead_array_new(const char *indices);
 void lead_array_free(struct lead_array *array);
 
-/* Get the array index at a position. Returns false if the array has no such position. */
+/* Set *index to the array index at a position of the array. Returns false if the array has no such position. */
 bool lead_array_index(const struct lead_array *array, int position, int *index);
 
 #endif

@@ -1,9 +1,9 @@
-/* lead_cycle.c - the order of the stages of a scheduling cycle, and the one that decides. Each stage sends its SQL calls in one round
- * (lead_cycle_read.c, lead_cycle_write.c); the next stage begins when all calls are answered.
+/* lead_cycle.c - the order of the stages of a scheduling cycle, and the stage that decides. Each stage sends its SQL calls in one
+ * round (lead_cycle_read.c, lead_cycle_write.c); the next stage begins when all calls are answered.
  *
  * Called by: lead.c, one cycle at a time.
  * Invariants:
- *  - Decisions rest on the snapshot of this cycle and on cached rows of the same version.
+ *  - Decisions use only the snapshot of this cycle and cached rows of the same version.
  *  - The first error ends the cycle after the stage in which it occurred. The next cycle reads again and decides again. */
 #include "jobmgr/lead/lead_cycle_parts.h"
 
@@ -47,10 +47,11 @@ static void cycle_end(struct lead_cycle *c)
 	c->done(&outcome, c->arg);
 }
 
-/* Stage that decides: the scheduler runs. */
+/* LEAD_STAGE_DECIDE: the scheduler runs. */
 
-/* Returns the seconds of work that nodes may hold ahead: node.ahead, or the default for node.ahead seconds after a withdrawal. Each withdrawn
- * element is queued by itself, so a leader that sent and withdrew the same elements again and again would lose time. */
+/* Returns the seconds of work that pre-dispatched elements may keep nodes busy for: node.ahead, but 0, the default, for
+ * node.ahead seconds after a withdrawal. Each withdrawn element is queued by itself, so a leader that sent and withdrew the
+ * same elements again and again would lose time. */
 static int cycle_ahead_s(const struct lead_cycle *c)
 {
 	return clock_seconds() < c->ahead_from ? 0 : c->conf->node_ahead;
@@ -67,13 +68,13 @@ static void cycle_decide(struct lead_cycle *c)
 	c->result = schedule_run(&c->rows->snapshot, &c->policy);
 	lead_scan_limit_pause(&c->scan_limit, clock_seconds());
 	lead_scan_limit_note_rows(&c->scan_limit, c->rows->snapshot.pending_count);
-	/* If every pending step starts, the next queue is mostly empty. */
+	/* After a cycle in which every pending step starts, the next cycle mostly finds an empty queue. */
 	c->first_stage = c->result->wait_count > 0 ? LEAD_STAGE_SNAPSHOT : LEAD_STAGE_QUEUE;
 	log_debug("scheduling cycle: %zu pending, %zu running, %zu starts, %zu waits", c->rows->snapshot.pending_count,
 		  c->rows->snapshot.running_count, c->result->start_count, c->result->wait_count);
 }
 
-/* Order of the stages. */
+/* The order of the stages. */
 
 static enum lead_stage stage_after(const struct lead_cycle *c)
 {
@@ -142,7 +143,7 @@ static void (*const stage_begin[])(struct lead_cycle *c) = {
 	[LEAD_STAGE_PLAN] = lead_cycle_write_plan,
 };
 
-/* Begin the next stage. If it sends no SQL call, begin the one after it, and so on. */
+/* Begin the next stage. If a stage sends no SQL call, begin the one after it at once. */
 static void cycle_advance(struct lead_cycle *c)
 {
 	do {

@@ -20,13 +20,13 @@ enum lead_commit_mode {
 	LEAD_ONE_BY_ONE	  /* each start, or gang, in its own call; steps of locked jobs are left out */
 };
 
-/* How a cycle ended. */
+/* The outcome of a scheduling cycle. */
 struct lead_outcome {
 	bool good; /* false: an SQL call failed with the error `e`; earlier calls stay committed */
 	struct err e;
 	size_t moved;	      /* number of steps that were started or refused, and so are no longer pending */
 	bool partial_failure; /* only in mode LEAD_ONE_BY_ONE: one start was not committed, and others may have been */
-	bool postponed;	      /* starts were postponed to the next cycle on purpose */
+	bool postponed;	      /* starts or picks of victims were left to the next cycle on purpose */
 	bool skipped_locked;  /* starts were left out because their jobs were locked */
 	bool plan_postponed;  /* the plan has changed, but was written too recently to be written again */
 	double transition_in; /* seconds until the next timer-driven transition of a step; INFINITY: none is known */
@@ -35,7 +35,8 @@ struct lead_outcome {
 
 typedef void lead_cycle_done(const struct lead_outcome *outcome, void *arg);
 
-/* Make a scheduling cycle. All arguments stay the caller's and outlive the cycle. */
+/* Make the state for scheduling cycles, which run one after the other. All arguments stay the caller's and must outlive the
+ * result. */
 struct lead_cycle *lead_cycle_new(struct db *db, const struct conf *conf, const struct seal_mac_key *mac,
 				  const struct seal_sign_key *sign, lead_cycle_done *done, void *arg);
 void lead_cycle_free(struct lead_cycle *cycle);
@@ -44,7 +45,7 @@ void lead_cycle_free(struct lead_cycle *cycle);
 void lead_cycle_run(struct lead_cycle *cycle, int64_t term, enum lead_commit_mode mode);
 bool lead_cycle_is_running(const struct lead_cycle *cycle);
 
-/* Drop what earlier scheduling cycles cached. Call this function when the leader's term ends. */
+/* Drop all data that earlier scheduling cycles cached. Called when the leader's term ends. */
 void lead_cycle_reset(struct lead_cycle *cycle);
 
 #endif

@@ -107,7 +107,8 @@ static const struct lead_ahead *ahead_find(const struct lead_rows *rows, const s
 	return NULL;
 }
 
-/* Make the starts of the steps that were read, with the nodes that the signer needs. */
+/* Returns a start for each step of `rows` that is to be sent ahead, and sets rows->keys and the nodes of the snapshot, which
+ * the signer reads. */
 static struct schedule_result ahead_starts(struct lead_rows *rows)
 {
 	size_t count = rows->snapshot.pending_count;

@@ -1,7 +1,8 @@
 /* lead_cycle_parts.h - the state of a scheduling cycle, for lead_cycle.c, lead_cycle_read.c and lead_cycle_write.c.
  *
  * Invariants:
- *  - lead_cycle.c owns the stages. The other two files send the SQL calls of one stage, and take the answers. */
+ *  - lead_cycle.c calls the stages. Each function of the other files sends the SQL calls of one stage, and handles the
+ *    answers. */
 #ifndef ROTA_LEAD_CYCLE_PARTS_H
 #define ROTA_LEAD_CYCLE_PARTS_H
 
@@ -17,9 +18,9 @@
 
 enum lead_stage {
 	LEAD_STAGE_IDLE,     /* no cycle runs */
-	LEAD_STAGE_QUEUE,    /* read tick and queue: without a pending step, the rest of the snapshot is not needed */
-	LEAD_STAGE_SNAPSHOT, /* read tick, the whole snapshot, and launch rows that the signer will most likely need */
-	LEAD_STAGE_REQUESTS, /* read requests of queued steps that are not cached; after LEAD_STAGE_QUEUE also the rest of the snapshot */
+	LEAD_STAGE_QUEUE,    /* read the tick and the queue: without a pending step, no other part of the snapshot is needed */
+	LEAD_STAGE_SNAPSHOT, /* read the tick, the whole snapshot, and launch rows that the signer will probably need */
+	LEAD_STAGE_REQUESTS, /* read uncached requests of queued steps; after LEAD_STAGE_QUEUE also the rest of the snapshot */
 	LEAD_STAGE_DECIDE,   /* run the scheduler, without SQL calls */
 	LEAD_STAGE_WITHDRAW, /* with node.ahead: withdraw pre-dispatched elements that the queue has after waiting steps */
 	LEAD_STAGE_RESUME,   /* let suspended steps go on */
@@ -53,19 +54,20 @@ struct lead_cycle {
 	void (*advance)(struct lead_cycle *c);
 	struct lead_read reads[LEAD_SETS];
 
-	/* Members that are kept from cycle to cycle: */
+	/* Members that are kept from one cycle to the next: */
 	struct lead_plan *plan;
-	double plan_at; /* when the plan was last written; monotonic seconds */
+	double plan_at; /* time of the last write of the plan; monotonic seconds */
 	struct lead_scan_limit scan_limit;
 	struct lead_queue *queue;
 	struct lead_prefetch prefetch;
 	struct lead_rate rate;
-	double withdraw_from; /* from when elements may be withdrawn again; monotonic seconds */
-	double ahead_from;    /* when node.ahead applies again after a withdrawal; monotonic seconds */
-	double ahead_at;      /* when steps that may be sent ahead were last looked for; monotonic seconds */
-	double moves_from;    /* from when moves are looked for again; monotonic seconds */
-	double cached_at;     /* when the cached requests and the cached plan were last dropped; monotonic seconds */
-	/* stage with which the next cycle begins: LEAD_STAGE_SNAPSHOT after a cycle that left steps pending, else LEAD_STAGE_QUEUE */
+	double withdraw_from; /* earliest time of the next withdrawal of pre-dispatched elements; monotonic seconds */
+	double ahead_from;    /* time from which node.ahead applies again after a withdrawal; monotonic seconds */
+	double ahead_at;      /* time of the last read of steps that may be sent ahead; monotonic seconds */
+	double moves_from;    /* earliest time of the next search for moves; monotonic seconds */
+	double cached_at;     /* time at which the cached requests and the cached plan were last dropped; monotonic seconds */
+	/* stage with which the next cycle begins: LEAD_STAGE_SNAPSHOT after a cycle that left steps pending, else
+	 * LEAD_STAGE_QUEUE */
 	enum lead_stage first_stage;
 	size_t partition_count; /* number of partitions in the last snapshot */
 
@@ -75,7 +77,7 @@ struct lead_cycle {
 	char term[24];
 	struct schedule_policy policy;
 	int waiting; /* number of SQL calls of the stage that are not answered yet */
-	size_t left; /* number of starts and refusals that the database has not confirmed; it skips steps of locked jobs */
+	size_t left; /* number of starts and refusals that the database has not confirmed, as it skips steps of locked jobs */
 	struct lead_rows *rows;
 	struct lead_rows *moving; /* the requests of steps that can be moved; NULL: none were read */
 	struct lead_rows *ahead;  /* steps that may be sent ahead; NULL: api.schedule_ahead was not called */
@@ -84,7 +86,7 @@ struct lead_cycle {
 	struct lead_outcome outcome;
 };
 
-/* Fail the cycle with an error. Only the first error is kept. */
+/* Set the error of the cycle, which ends after this stage. Only the first error is kept. */
 static inline void lead_cycle_fail(struct lead_cycle *c, const struct err *e)
 {
 	if (c->outcome.good)
@@ -92,7 +94,7 @@ static inline void lead_cycle_fail(struct lead_cycle *c, const struct err *e)
 	c->outcome.good = false;
 }
 
-/* Note that one SQL call of the stage was answered. The last answer begins the next stage. */
+/* Count one SQL call of the stage as answered. After the last one the next stage begins. */
 static inline void lead_cycle_answered(struct lead_cycle *c)
 {
 	if (--c->waiting == 0)

@@ -3,8 +3,8 @@
  *
  * Called by: lead_cycle.c, a stage at a time.
  * Invariants:
- *  - Rows are loaded as they come. An answer that cannot be loaded fails the cycle.
- *  - Launch rows are read after the queue, so they are not older than it. */
+ *  - The rows of each answer are loaded when it arrives. An answer that cannot be loaded fails the cycle.
+ *  - Launch rows are read after the queue, so they are not older than the queue. */
 #include <math.h>
 #include <stdio.h>
 
@@ -13,7 +13,8 @@
 #include "jobmgr/lead/lead_preempt.h"
 #include "lib/clock.h"
 
-/* Note that a read of the stage was answered. Its rows are loaded, unless it failed with `e`. */
+/* Count an SQL call of the stage as answered. `loaded` false: the call failed, or its rows could not be loaded, with error
+ * `e`. */
 static void cycle_loaded(struct lead_cycle *c, bool loaded, const struct err *e)
 {
 	if (!loaded)
@@ -70,7 +71,7 @@ static void cycle_call_tick(struct lead_cycle *c)
 	db_call(c->db, API_schedule_tick, (struct db_param[]){{c->term, -1}}, 1, tick_answered, c);
 }
 
-/* Read the result sets from `first` on, up to the one before `end`. */
+/* Send the SQL calls that read the result sets `first` to `end` - 1. */
 static void cycle_call_sets(struct lead_cycle *c, int first, int end)
 {
 	char rows[16];
@@ -84,7 +85,7 @@ static void cycle_call_sets(struct lead_cycle *c, int first, int end)
 	}
 }
 
-/* Read a result set for `count` steps, unless `count` is 0. Frees the arrays `jobs` and `steps`. */
+/* Send the SQL call that reads a result set for `count` steps, unless `count` is 0. Frees the arrays `jobs` and `steps`. */
 static void cycle_call_for(struct lead_cycle *c, enum lead_set set, size_t count, struct db_array *jobs, struct db_array *steps,
 			   db_answer *answer, void *arg)
 {
@@ -131,7 +132,7 @@ void lead_cycle_read_requests(struct lead_cycle *c)
 	struct db_array *jobs = db_array_new(), *steps = db_array_new();
 	bool pending = c->rows->queue_count > 0 || c->rows->resume_count > 0;
 
-	/* A node can be emptied although nothing is pending. */
+	/* Moves may empty a node although no step is pending, so the search for moves needs the snapshot. */
 	if (c->first_stage == LEAD_STAGE_QUEUE && (pending || cycle_may_move(c)))
 		cycle_call_sets(c, 0, LEAD_QUEUE);
 	c->first_stage = pending ? LEAD_STAGE_SNAPSHOT : LEAD_STAGE_QUEUE;

@@ -1,10 +1,10 @@
-/* lead_cycle_write.c - the stages of a scheduling cycle that write: withdrawals, resumptions, power and setups of nodes, starts and
- * refusals, preemptions, moves, the plan.
+/* lead_cycle_write.c - the stages of a scheduling cycle that write: withdrawals, resumptions, power and setups of nodes, starts
+ * and refusals, preemptions, moves, the plan.
  *
  * Called by: lead_cycle.c, a stage at a time.
  * Invariants:
- *  - Every SQL call carries the leader's term, so the database rejects what a deposed leader commits.
- *  - Only starts that the database has confirmed count as moved. */
+ *  - Every SQL call has the leader's term, so the database rejects the calls of a deposed leader.
+ *  - Only steps whose start or refusal the database has confirmed count as moved (struct lead_outcome). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +20,9 @@
 #include "lib/log.h"
 
 static const double plan_gap = 0.3;   /* seconds between two writes of the plan */
-static const double withdraw_gap = 1; /* seconds between two withdrawals: by then, nodes have refused the withdrawn elements */
+static const double withdraw_gap = 1; /* seconds between two withdrawals: by then, nodes have refused the elements of the first */
 
-/* Handles an answer of the database that is used for its error only. */
+/* Handles the answer of an SQL call of which only success or failure matters. */
 static void write_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	struct lead_cycle *c = arg;
@@ -65,7 +65,7 @@ static void cycle_withdraw(struct lead_cycle *c, const struct schedule_withdrawa
 	db_array_free(nodes);
 }
 
-/* By default, so little is pre-dispatched that nothing is withdrawn. */
+/* Does nothing without node.ahead: then so few elements are pre-dispatched that none need be withdrawn. */
 void lead_cycle_write_withdrawals(struct lead_cycle *c)
 {
 	const struct schedule_withdrawal *list;
@@ -134,7 +134,7 @@ void lead_cycle_write_power(struct lead_cycle *c)
 	db_array_free(nodes);
 }
 
-/* Count the steps that have started, and mark them in the plan. `result`: the database's answer, a row for each started step. */
+/* Count the started steps as moved, and note in the plan that they have started. `result`: a row for each started step. */
 static void cycle_note_started(struct lead_cycle *c, const PGresult *result)
 {
 	int count = PQntuples(result);
@@ -146,7 +146,8 @@ static void cycle_note_started(struct lead_cycle *c, const PGresult *result)
 		c->left -= (size_t)count;
 }
 
-/* A commit under way, and its first start for the log: one by one, a commit has the starts of one step or gang. */
+/* A call of api.schedule_commit under way, with its first start for the log. In mode LEAD_ONE_BY_ONE, this names the step or
+ * gang. */
 struct commit_call {
 	struct lead_cycle *cycle;
 	int64_t job;
@@ -240,10 +241,10 @@ struct lead_signer lead_cycle_signer(const struct lead_cycle *c)
 		.sign = c->sign,
 		.grace_s = c->conf->node_grace,
 		.expires_at = (int64_t)time(NULL) + c->conf->schedule_order_lifetime +
-			      /* the launch request waits for the controller's prolog, and for pre_run of burst_buffer.lua */
+			      /* a launch request may wait for the controller's prolog, and for pre_run of burst_buffer.lua */
 			      (*c->conf->controller_prolog ? c->conf->controller_hook_timeout : 0) +
 			      (*c->conf->hooks_burst_buffer ? c->conf->hooks_other_timeout : 0),
-		.hold_s = 2 * c->conf->node_ahead, /* elements may take longer than those before them */
+		.hold_s = 2 * c->conf->node_ahead, /* running elements may take longer than expected */
 		.separate = *c->conf->controller_prolog != '\0',
 	};
 }
@@ -328,7 +329,7 @@ static void cycle_call_plan(struct lead_cycle *c, const struct lead_plan_changes
 	free(waits);
 }
 
-/* Write the changes of the plan. A short scan does not see every waiting step, so it writes no plan. */
+/* Write the changes of the plan to the database. A short scan does not see every waiting step, so it writes no plan. */
 void lead_cycle_write_plan(struct lead_cycle *c)
 {
 	if (!c->scan_limit.full)

@@ -1,8 +1,8 @@
 /* lead_draft.c - merges and signs the launch requests of one commit.
  *
- * A signature, its verification and a row on its way to the node cost more than most other work for a short step. Elements of
- * an array that start on one node are mostly alike, and so are the nodes of a wide step. Alike elements or nodes get one
- * launch request. All launch requests of a commit are signed in batches (lib/seal_tree.h).
+ * To sign and verify a launch request, and to send its row to the node, costs more than most other work for a short step.
+ * Elements of an array that start on one node are mostly alike, and so are the nodes of a wide step. Alike elements or nodes get
+ * one launch request. All launch requests of a commit are signed in batches (lib/seal_tree.h).
  * Called by: lead_order.c. */
 #include "jobmgr/lead/lead_draft.h"
 
@@ -17,7 +17,7 @@ struct draft {
 	int node_count, node_capacity;
 	const char *spec;
 	struct lead_hint hint;
-	struct order order; /* launch request for the first element, on the first node */
+	struct order order; /* launch request of the first element, for the first node */
 	struct order_element elements[ORDER_ELEMENTS_MOST];
 	int count;
 };
@@ -60,7 +60,7 @@ void lead_drafts_free(struct lead_drafts *d)
 	free(d);
 }
 
-/* Do both launch requests get the same resources on their nodes? */
+/* Do both launch requests give the attempt the same resources on their nodes? */
 static bool has_same_share(const struct order *a, const struct order *o)
 {
 	return a->tasks == o->tasks && a->cpus == o->cpus && a->mem_mb == o->mem_mb && strcmp(a->gres, o->gres) == 0 &&
@@ -79,7 +79,7 @@ static bool differs_in_element_only(const struct draft *x, const struct order *o
 	       x->elements[x->count - 1].step_id < o->step_id;
 }
 
-/* Is the launch request `o` for the next node of the attempt in the draft, with the same resources? */
+/* Is the launch request `o` for the next node of the attempt of draft `x`, with the same resources? */
 static bool draft_is_of_next_node(const struct draft *x, const struct order *o)
 {
 	const struct order *a = &x->order;

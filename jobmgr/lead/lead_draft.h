@@ -1,4 +1,4 @@
-/* lead_draft.h - the launch requests of one commit until they are signed. Launch requests that differ only in the array
+/* lead_draft.h - the launch requests of one commit, before they are signed. Launch requests that differ only in the array
  * element, or only in the node, become one. */
 #ifndef ROTA_LEAD_DRAFT_H
 #define ROTA_LEAD_DRAFT_H
@@ -12,23 +12,23 @@
 
 struct lead_drafts;
 
-/* Make an empty list of launch requests. `node_count` is the number of node indices. With `separate`, each array element has a
- * launch request of its own. */
+/* Make an empty list of launch requests. `node_count`: number of nodes. With `separate`, launch requests of array elements are
+ * not merged. */
 struct lead_drafts *lead_drafts_new(size_t node_count, bool separate);
 void lead_drafts_free(struct lead_drafts *d);
 
 /* Hints for procmgrd beside a launch request. The signature does not cover hints, so the launcher never uses them. */
 struct lead_hint {
 	int sample_s; /* seconds between samples of the step's resource use; 0: no samples */
-	/* of a pre-dispatched element: first and last step id of the elements of its array; 0: the element begins at once */
+	/* of a pre-dispatched element: first and last step id of the elements of its array; 0: the element starts at once */
 	int first, last;
-	/* of a step that is sent ahead: the step that it waits for, and its attempt; after_attempt 0: it waits for none */
+	/* of a step that is sent ahead: step id and attempt of its predecessor; after_attempt 0: the step is not sent ahead */
 	int after, after_attempt;
-	int hold_s; /* of a pre-dispatched element, or a step that is sent ahead: seconds for which its node may hold it beyond the default */
+	int hold_s; /* of a pre-dispatched or sent-ahead step: seconds beyond the default for which its node may hold it */
 };
 
-/* Add a launch request for a node. The strings of `order` and the spec must stay until the launch request is signed. Elements
- * of one array must have the same `spec` pointer. */
+/* Add a launch request for a node. `node`: index of the node, less than node_count. The strings of `order` and `spec` must stay
+ * until lead_drafts_sign(). Elements of one array must have the same `spec` pointer. */
 void lead_drafts_add(struct lead_drafts *d, size_t node, int node_id, const struct order *order, const char *spec,
 		     const struct lead_hint *hint);
 

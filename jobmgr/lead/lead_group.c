@@ -1,4 +1,4 @@
-/* lead_group.c - the prolog owners of job groups that a scheduling cycle appoints, beside the owners in the database.
+/* lead_group.c - the prolog owners of job groups that a scheduling cycle chooses, in addition to those in the database.
  *
  * Called by: lead_order.c, for each node of each start.
  * Invariants:

@@ -1,4 +1,5 @@
-/* lead_load.c - turns rows into structs: a table of columns for each result set, and one loop that reads them all.
+/* lead_load.c - turns rows of the database's answers into structs: a table of columns for each result set, and one loop for all
+ * tables.
  *
  * Called by: lead_cycle_read.c and lead_queue.c, once for each result.
  * Invariants:
@@ -266,7 +267,7 @@ void lead_rows_free(struct lead_rows *rows)
 	free(rows);
 }
 
-/* Read one column of a result into all structs. */
+/* Read one column of a result into its member of each of the structs. */
 static bool load_column(struct lead_rows *rows, const struct column *column, const PGresult *result, char *structs, size_t size,
 			struct err *e)
 {

@@ -23,9 +23,9 @@ enum lead_set {
 	LEAD_SNAPSHOT_SETS,
 	LEAD_PENDING = LEAD_SNAPSHOT_SETS, /* requests of pending steps, see lead_queue.h */
 	LEAD_LAUNCH,
-	LEAD_MOVERS,	 /* steps that can be moved */
+	LEAD_MOVERS,	 /* running steps that can be moved */
 	LEAD_AHEAD,	 /* steps that may be sent ahead */
-	LEAD_CANDIDATES, /* steps that may be preempted; must be the last set */
+	LEAD_CANDIDATES, /* running steps that may be preempted; must be the last set */
 	LEAD_SETS
 };
 
@@ -34,12 +34,12 @@ struct lead_queued {
 	int64_t job;
 	int step;
 	int64_t version; /* version of the step's row */
-	int64_t stamp;	 /* changes with all else that a step's request depends on; equal in all rows of a snapshot */
+	int64_t stamp;	 /* number that changes with anything else on which requests depend; the same in all rows of a snapshot */
 	int free_slots;	 /* only of an array: number of elements that may start */
 	int next;	 /* only of an array: all elements before this position have started */
-	const int *skip; /* only of an array: positions after `next` whose elements have started */
+	const int *skip; /* only of an array: positions after `next` whose elements have started, ascending */
 	size_t skip_count;
-	int ended; /* number of array elements that have ended */
+	int ended; /* only of an array: number of elements that have ended */
 };
 
 /* Data of a pending step that only the signer needs. It has the same index as the step in the snapshot. */
@@ -49,9 +49,10 @@ struct lead_key {
 	int array_index; /* array index of an element that has a row of its own; -1: no such element */
 	const char *name;
 	bool steady; /* the step's cached request is valid as long as version and stamp of its row stay the same */
-	/* variables of an element whose job has directives for burst_buffer.lua, as in a launch request; NULL: those of the launch row */
+	/* variables of an element whose job has directives for burst_buffer.lua, as in a launch request; NULL: those of the
+	 * launch row */
 	const char *variables;
-	const struct lead_ahead *ahead; /* of a step that is sent ahead; NULL: the step begins at once */
+	const struct lead_ahead *ahead; /* data of a step that is sent ahead; NULL: the step starts at once */
 };
 
 /* A step that may be sent to the node of the step that it waits for, its predecessor, which has not ended. */
@@ -63,7 +64,7 @@ struct lead_ahead {
 	const char *node;
 	int cpus;
 	int64_t mem_mb;
-	int hold_s; /* seconds for which the node may hold the step */
+	int hold_s; /* seconds for which the node may hold the step beyond the default */
 };
 
 /* Data that the signer needs of a step that starts. Only auth, group_name, array_indices and idle_timeout_of
@@ -82,7 +83,7 @@ struct lead_launch {
 	size_t group_node_count;
 	int sample_s;		     /* seconds between samples of the step's resource use; 0: no samples */
 	int idle_timeout_s;	     /* shortest idle limit of partition and quality of service; 0: none */
-	const char *idle_timeout_of; /* "partition NAME" or "qos NAME"; NULL: there is none */
+	const char *idle_timeout_of; /* object that has the limit idle_timeout_s: "partition NAME" or "qos NAME"; NULL: none */
 	bool staging;		     /* the job has directives for burst_buffer.lua */
 	/* environment variables that the function paths of burst_buffer.lua has returned, as in a launch request; NULL: none */
 	const char *variables;
@@ -103,14 +104,13 @@ struct lead_rows {
 	const struct lead_queued *queue; /* rows of the queue, from which lead_queue.c makes snapshot.pending */
 	size_t queue_count;
 	struct schedule_pending *pending; /* snapshot.pending, writable */
-	const struct lead_key
-		*keys; /* facts about the pending steps that the signer needs, by index of the step in the snapshot */
+	const struct lead_key *keys; /* data of the pending steps that the signer needs, by index of the step in the snapshot */
 	const struct lead_launch *launches;
 	size_t launch_count;
-	const struct schedule_claim *claims; /* resources that are kept for steps for which others were preempted */
+	const struct schedule_claim *claims; /* resources kept for steps for which others were preempted or moved */
 	size_t claim_count;
 	bool preempts;			      /* some steps may be preempted */
-	const struct schedule_claim *resumes; /* resources that steps suspended by preemption need to go on */
+	const struct schedule_claim *resumes; /* resources that steps which were suspended by preemption need in order to go on */
 	size_t resume_count;
 	const bool *resumed; /* lead_resume.c: for each row of `resumes`, whether its step goes on */
 	const struct schedule_candidate *candidates;
@@ -125,14 +125,14 @@ struct lead_rows {
 struct lead_rows *lead_rows_new(double now);
 void lead_rows_free(struct lead_rows *rows);
 
-/* Returns the function of schema api that answers one part of the snapshot, a result set such as nodes or running steps. */
+/* Returns the function of schema api that reads one result set, such as nodes or running steps. */
 enum api_function lead_set_function(enum lead_set set);
 
-/* Read the answer of the tick: the time of the snapshot, the claims, and in `next` the time of the next timer-driven transition. Both are
- * seconds since 1970; `next` is INFINITY if no transition is known. */
+/* Load the answer of api.schedule_tick(): the time of the snapshot and the claims into `rows`, and into *next the time of the
+ * next timer-driven transition. Both are seconds since 1970; *next is INFINITY if no transition is known. */
 bool lead_load_tick(struct lead_rows *rows, const PGresult *result, double *next, struct err *e);
 
-/* Read one result set into `rows`. Returns false if the result does not have the expected columns and types. */
+/* Load the rows of one result set into `rows`. Returns false if the result does not have the expected columns and types. */
 bool lead_load(struct lead_rows *rows, enum lead_set set, const PGresult *result, struct err *e);
 
 #endif

@@ -4,7 +4,7 @@
  * when no other process needs the CPU.
  * Called by: lead.c, about once a second.
  * Invariants:
- *  - Only children of the PostgreSQL server of our own connection are changed, and only processes that the database names. */
+ *  - Only backends that the database names are changed, and only if they are children of the server of our own connection. */
 #include "jobmgr/lead/lead_lower_priority.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "lib/log.h"
 #include "lib/proc_file.h"
 
-enum { NICE_LOWEST = 19 }; /* nice value of autogroups, which have no idle class */
+enum { NICE_LOWEST = 19 }; /* nice value for autogroups, which cannot have the idle class */
 
 static int process_parent(int pid)
 {
@@ -30,8 +30,9 @@ static int process_parent(int pid)
 	return fields && sscanf(fields, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
-/* Linux may share CPUs between sessions first (autogroup), and each backend is a session of its own, so its session is
- * lowered, too. Linux allows this ten times a second. Returns false if the next call has to try again. */
+/* Linux may share CPUs between sessions first (autogroup), and each backend is the only process of a session. So the nice value
+ * of its session is lowered, too. Linux allows such a change ten times a second. Returns false if the next call has to try
+ * again. */
 static bool process_lower_session(int pid)
 {
 	char path[32];

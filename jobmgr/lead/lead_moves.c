@@ -1,4 +1,4 @@
-/* lead_moves.c - brings moves that the scheduler proposes into the database.
+/* lead_moves.c - turns moves that the scheduler proposes into the argument of api.schedule_move.
  *
  * Called by: lead_cycle_read.c, lead_cycle_write.c, if the site has set schedule.moves.
  * Invariants:
@@ -35,7 +35,8 @@ bool lead_moves_are_wanted(const struct lead_rows *rows, const struct schedule_r
 	return false;
 }
 
-/* Returns the movers that still run, with their requests, which are in the same order. */
+/* Returns those steps of rows->movers that have a request in `requests`, with this request. Both lists are in the same order; a
+ * step that has ended has no request. */
 static struct schedule_mover *movers_make(const struct lead_rows *rows, const struct lead_rows *requests, size_t *count)
 {
 	const struct schedule_snapshot *asked = &requests->snapshot;
@@ -55,7 +56,7 @@ static struct schedule_mover *movers_make(const struct lead_rows *rows, const st
 	return movers;
 }
 
-/* Returns the number of the attempt of a step that runs. */
+/* Returns the number of the latest attempt of a step in `requests`, or 0 if it is not there. */
 static int attempt_of(const struct lead_rows *requests, const struct schedule_pending *step)
 {
 	for (size_t i = 0; i < requests->snapshot.pending_count; i++)

@@ -4,8 +4,8 @@
  * Invariants:
  *  - No launch request is signed for a step whose authenticator does not match its row.
  *  - A start and its launch requests are in one commit, and so are all members of a gang.
- *  - Of the steps of a job group on a node, one owns the prolog. Its start is committed before the other steps start, except
- *    within a gang. */
+ *  - Of the steps of a job group on a node, one owns the prolog. Its start is committed before other steps of the group start,
+ *    except within a gang. */
 #include "jobmgr/lead/lead_order.h"
 
 #include <stdio.h>
@@ -40,12 +40,12 @@ struct start {
 	const struct schedule_start *decided;
 	const struct lead_key *key;
 	const struct lead_launch *launch;
-	int step_id, attempt, array_index; /* array_index -1: no array element */
+	int step_id, attempt, array_index; /* array_index -1: the step is no array element */
 	const char *nodes, *failing, *label;
 	/* tasks and CPUs of each node in short form, such as "4(x2),3"; NULL: the start has one node */
 	const char *tasks_per_node, *cpus_per_node;
 	int task_count;
-	bool ends_on_node_loss; /* the attempt ends on a node that is lost (node-loss policy) */
+	bool ends_on_node_loss; /* the attempt is ended on a node that is lost (node-loss policy) */
 };
 
 static int compare_node_ids(const void *a, const void *b)
@@ -82,8 +82,8 @@ static const struct schedule_node *maker_node(const struct maker *m, int id)
 	return m->nodes[maker_node_index(m, id)];
 }
 
-/* Get the array index at a position of an array. The parsed indices are kept, since the next start is mostly of the same
- * array. Returns false if there is no such index. */
+/* Set *index to the array index at a position of the array with these indices. The parsed indices are kept, since the next
+ * start is mostly of the same array. Returns false if there is no such index. */
 static bool maker_index(struct maker *m, const char *indices, int position, int *index)
 {
 	if (!indices)
@@ -238,7 +238,7 @@ static bool start_waits_for_group(const struct maker *m, const struct start *s)
 	return false;
 }
 
-/* The part that makes JSON and launch requests of starts. */
+/* Part 2: make the JSON and the launch requests of starts. */
 
 static json_t *devices_json(const struct schedule_share *share)
 {
@@ -355,7 +355,7 @@ static void commit_add_start(struct maker *m, struct lead_commit *commit, const 
 							s->key->ahead->after_attempt));
 	if (lead_preempt_has_claim(m->rows, decided->job, decided->step))
 		json_object_set_new(start, "claimed", json_true());
-	if (s->launch->staging) /* the start's orders wait for the function pre_run of burst_buffer.lua */
+	if (s->launch->staging) /* the start's launch requests wait for the function pre_run of burst_buffer.lua */
 		json_object_set_new(start, "staging", json_true());
 	if (s->launch->credentials) /* the orders of the step wait for rota-credd */
 		json_object_set_new(start, "credentials", json_true());
@@ -408,7 +408,7 @@ static struct lead_commit *maker_open_commit(struct maker *m)
 	return commit;
 }
 
-/* Sign the launch requests of a commit, which may be NULL. A commit without a start is dropped, since all its steps were
+/* Sign the launch requests of a commit; NULL: do nothing. A commit without a start is dropped, since all its steps were
  * refused. */
 static void maker_close_commit(struct maker *m, struct lead_commit *commit)
 {

@@ -16,12 +16,12 @@ struct lead_signer {
 	const struct seal_sign_key *sign;
 	int grace_s;	    /* seconds between SIGTERM and SIGKILL when a step is ended */
 	int64_t expires_at; /* time at which the launch requests expire, in seconds since 1970 */
-	int hold_s; /* seconds for which nodes may hold pre-dispatched elements beyond the default; they expire so much later */
+	int hold_s;	    /* seconds by which nodes may hold pre-dispatched elements longer, and by which these expire later */
 	/* each array element has a launch request of its own, since each waits for its own controller prolog */
 	bool separate;
 };
 
-/* Starts that one call of api.schedule_commit commits, all or none. */
+/* Starts that one call of api.schedule_commit commits: all of them or none. */
 struct lead_commit {
 	json_t *starts, *orders;
 };
@@ -29,7 +29,7 @@ struct lead_commit {
 struct lead_orders {
 	struct lead_commit *commits;
 	size_t commit_count;
-	int64_t *refused_jobs; /* job ids of steps whose row does not match its authenticator: it was altered */
+	int64_t *refused_jobs; /* job ids of refused steps: their rows do not match their authenticators, so they were altered */
 	int *refused_requests;
 	size_t refused_count;
 	bool postponed; /* some starts are left to the next scheduling cycle */

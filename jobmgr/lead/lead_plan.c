@@ -20,7 +20,7 @@ struct key {
 	int step;
 };
 
-/* A step that waits, with its row of the plan. */
+/* A waiting step, with its row of the plan as it was written last. */
 struct known_wait {
 	struct key key;
 	const struct schedule_wait *wait; /* NULL: the row of the plan was deleted */
@@ -36,7 +36,7 @@ struct blocker {
 };
 
 struct lead_plan {
-	struct schedule_arena *arena; /* memory of the written plan; NULL: the plan in the database is not known */
+	struct schedule_arena *arena; /* memory of the copy of the plan; NULL: the plan in the database is not known */
 	struct known_wait *steps;
 	size_t count;
 	size_t live_count; /* number of waiting steps whose row of the plan was not deleted */
@@ -141,7 +141,7 @@ struct lead_plan_changes *lead_plan_compare(const struct lead_plan *plan, const 
 		if (!before || !before->wait || !is_same_wait(before->wait, wait))
 			changes->waits[changes->wait_count++] = wait;
 	}
-	if (known < plan->live_count) /* a result has at most one row of the plan for each step */
+	if (known < plan->live_count) /* a result of the scheduler has at most one row for each step */
 		changes_add_gone(changes, plan, result);
 	return changes;
 }

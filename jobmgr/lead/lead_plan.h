@@ -14,7 +14,7 @@ struct lead_plan *lead_plan_new(void);
 void lead_plan_free(struct lead_plan *plan);
 void lead_plan_drop(struct lead_plan *plan);
 
-/* Note that a step has started, and that its start deleted its row of the plan in the database. */
+/* Update the copy of the plan: a step has started, and its start deleted its row of the plan in the database. */
 void lead_plan_note_start(struct lead_plan *plan, int64_t job, int step);
 
 /* The rows of the plan that have to be written or deleted in the database. */
@@ -32,7 +32,7 @@ void lead_plan_changes_free(struct lead_plan_changes *changes);
 /* Returns the rows of the plan to write as a JSON list for api.schedule_plan, malloc'ed. */
 char *lead_plan_changes_json(const struct lead_plan_changes *changes, const struct lead_rows *rows);
 
-/* Note that the plan of this result is written, or that its write is under way. */
+/* Set the copy of the plan to the waits of `result`: their write to the database is done or under way. */
 void lead_plan_note_written(struct lead_plan *plan, const struct schedule_result *result);
 
 #endif

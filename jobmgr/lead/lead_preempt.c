@@ -1,9 +1,9 @@
-/* lead_preempt.c - brings claims into the snapshot, and picks of the scheduler into the database.
+/* lead_preempt.c - reserves claims in the snapshot, and turns picks of the scheduler into the argument of api.schedule_preempt.
  *
  * Called by: lead_cycle.c; lead_order.c marks starts that have a claim; lead_moves.c writes claims.
  * Invariants:
- *  - Claims are kept before the scheduler runs, so no other step gets what is kept.
- *  - Without a step that may preempt, no candidates are read. */
+ *  - Claims are reserved in the snapshot before the scheduler runs, so no other step gets their resources.
+ *  - If no waiting step may preempt others, no candidates are read. */
 #include "jobmgr/lead/lead_preempt.h"
 
 #include <jansson.h>
@@ -126,6 +126,6 @@ char *lead_preempt_picks_json(const struct lead_rows *rows, const struct schedul
 	text = json_dumps(list, JSON_COMPACT);
 	json_decref(list);
 	if (!text)
-		die("could not write what is preempted as JSON");
+		die("could not write the picks of preemption as JSON");
 	return text;
 }

@@ -1,7 +1,7 @@
 /* lead_prefetch.c - lists the launch rows of arrays that started elements in the last cycle.
  *
- * Called by: lead_cycle_read.c: list with the snapshot, is_complete after the decision; lead_cycle_write.c: note before the
- * commit; lead_rate.c.
+ * Called by: lead_cycle_read.c: ..._list with the snapshot, ..._is_complete after the decision; lead_cycle_write.c: ..._note
+ * before the commit; lead_rate.c.
  * Invariants:
  *  - A prefetched launch row that is not needed is ignored. A launch row that is missing is read after the decision. */
 #include "jobmgr/lead/lead_prefetch.h"

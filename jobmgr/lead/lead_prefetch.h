@@ -24,13 +24,14 @@ struct lead_prefetch {
 	size_t count;
 };
 
-/* Note the arrays that start in this scheduling cycle, at most LEAD_PREFETCH_MOST. Arrays of job groups are left out. Their
- * launch rows say on which nodes the group's prolog has an owner, so they must be read after the decision. `keeps`: an array that
- * was noted before and waits stays noted, so that more of it can be pre-dispatched when nothing of it starts. */
+/* Record the arrays of which elements start in this scheduling cycle, at most LEAD_PREFETCH_MOST. Arrays of job groups are left
+ * out: their launch rows say on which nodes the group's prolog has an owner, so these must be read after the decision. `keeps`:
+ * an array that was recorded before and still waits stays recorded, so that more of its elements can be pre-dispatched if none
+ * start. */
 void lead_prefetch_note(struct lead_prefetch *prefetch, const struct lead_rows *rows, const struct schedule_result *result,
 			bool keeps);
 
-/* Add the noted arrays to `jobs` and `requests`. Returns the number of noted arrays. */
+/* Append the job, and the step id of the request, of each recorded array to `jobs` and `requests`. Returns their number. */
 size_t lead_prefetch_list(const struct lead_prefetch *prefetch, struct db_array *jobs, struct db_array *requests);
 
 /* Is start `i` the first start of its array or step? Elements of an array are adjacent. */

@@ -2,10 +2,10 @@
  *
  * Called by: lead_cycle.c, in each cycle: list_missing, load, fill.
  * Invariants:
- *  - A request that is used was read under the version and the stamp of the cycle's queue, or later.
+ *  - A cached request is used only if it was read at the version and stamp that the cycle's queue has, or later.
  *  - The request of a step that is not steady is read in each cycle.
  *  - The cache may be dropped between cycles at any time, which costs one longer read. It is dropped when the stamp changes,
- *    when much of it is waste, and from time to time. So the cache need not be notified of steps that are gone. */
+ *    when more than half of it is waste, and from time to time. So steps that left the queue need not be removed one by one. */
 #include "jobmgr/lead/lead_queue.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ struct lead_queue {
 	struct cached *table; /* `capacity` entries, a power of two; at most half of them used */
 	size_t capacity, used;
 	size_t waste; /* number of rows in the arena that no entry of the table refers to */
-	size_t most;  /* the longest queue of a cycle since the cache was empty */
+	size_t most;  /* number of steps in the longest queue of a cycle since the cache was empty */
 	int64_t stamp;
 	struct lead_rows *rows; /* the cached rows */
 };
@@ -160,7 +160,7 @@ bool lead_queue_load(struct lead_queue *q, const PGresult *result, struct err *e
 	return true;
 }
 
-/* Set `pending` to the cached request, with the state of the array from the row of the queue. */
+/* Set `pending` to the cached request of a step. What has started of an array comes from the row of the queue. */
 static void queue_fill_one(struct schedule_pending *pending, const struct cached *cached, const struct lead_queued *queued)
 {
 	*pending = *cached->pending;

@@ -23,7 +23,7 @@ void lead_queue_free(struct lead_queue *queue);
  * cache. */
 void lead_queue_drop(struct lead_queue *queue);
 
-/* Add the jobs and steps of rows->queue whose requests are not cached. Returns the number of these steps. */
+/* Append to `jobs` and `steps` the steps of rows->queue whose requests are not cached. Returns the number of these steps. */
 size_t lead_queue_list_missing(struct lead_queue *queue, const struct lead_rows *rows, struct db_array *jobs,
 			       struct db_array *steps);
 

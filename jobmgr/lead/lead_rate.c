@@ -7,12 +7,12 @@
 
 #include "jobmgr/lead/lead_prefetch.h"
 
-static const double memory_s = 0.5; /* time constant in seconds: an element that ended this long ago counts 1/e */
-static const double reach_s = 0.25; /* seconds: as many elements as end in this time may be pre-dispatched */
+static const double memory_s = 0.5; /* time constant of the average in seconds: an element that ended this long ago counts 1/e */
+static const double reach_s = 0.25; /* seconds: as many elements may be pre-dispatched as end in this time */
 
-/* Time constant in seconds for work that is held ahead. It is longer, since long elements end in bursts. */
+/* Time constant in seconds of the average for node.ahead. It is longer, since long elements end in bursts. */
 static const double long_memory_s = 30;
-static const double long_least_s = 1; /* seconds after which the ends that were counted make a rate */
+static const double long_least_s = 1; /* seconds of measurement below which there is no rate for node.ahead */
 
 static struct schedule_pending *rate_first_array(struct lead_rows *rows)
 {
@@ -28,7 +28,7 @@ static double rate_decay(double weighted, double seconds, double time_constant)
 	return weighted * exp(-seconds / time_constant);
 }
 
-/* Returns the number of elements that end in `ahead_s` seconds. An average that began a moment ago counts as far as it goes. */
+/* Returns the number of elements that are expected to end in `ahead_s` seconds. A short measurement is scaled up. */
 static int rate_count_ahead(const struct lead_rate *rate, int ahead_s)
 {
 	double seconds = rate->at - rate->since;

@@ -2,7 +2,7 @@
  *
  * Called by: lead_cycle.c before the scheduler runs; lead_cycle_write.c; `rota plan`.
  * Invariants:
- *  - Without a suspended step that may go on, nothing is done. */
+ *  - If no suspended step may go on, the scheduler is not run. */
 #include "jobmgr/lead/lead_resume.h"
 
 #include "jobmgr/schedule/schedule_resume.h"

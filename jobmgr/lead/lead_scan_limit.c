@@ -1,21 +1,22 @@
-/* lead_scan_limit.c - alternates full and short scans of the queue, by the cost of full ones.
+/* lead_scan_limit.c - alternates full and short scans of the queue, by the time that full scans take.
  *
  * Called by: lead_cycle.c. */
 #include "jobmgr/lead/lead_scan_limit.h"
 
 #include <math.h>
 
-/* Seconds: while a full scan takes less than this and the queue is short, there are no short scans. */
+/* Time in seconds. While a full scan takes less than this and the queue is short, there are no short scans. */
 static const double cheap_s = 0.1;
 
-enum { FULL_SHARE = 9, ROWS_LEAST = 64 }; /* FULL_SHARE: time between full scans, in durations of one full scan */
+enum { FULL_SHARE = 9, ROWS_LEAST = 64 }; /* FULL_SHARE: time between two full scans, as a multiple of the duration of one */
 
 static double full_due_at(const struct lead_scan_limit *limit)
 {
 	return limit->full_at + FULL_SHARE * limit->full_took;
 }
 
-/* Returns the rows to read in a short scan. The next cycle rarely starts twice as many steps as the last cycle did. */
+/* Returns the number of rows to read of each partition in a short scan: enough for twice the steps that the last cycle
+ * started. */
 static int short_rows(const struct lead_scan_limit *limit, int most)
 {
 	size_t wanted = 2 * limit->started + ROWS_LEAST + limit->reserving;

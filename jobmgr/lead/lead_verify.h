@@ -6,8 +6,8 @@
 
 struct lead_verified;
 
-/* Verify each launch row once, however many elements of its array start. Rows that fail verification go into `orders` as
- * refused. The result is in the arena of the rows. */
+/* Verify the authenticator of each launch row once, however many elements of its array start. Steps whose rows fail are added
+ * to the refused ones of `orders`. The result is in the arena of the rows. */
 struct lead_verified *lead_verify(const struct lead_rows *rows, const struct seal_mac_key *mac, struct lead_orders *orders);
 
 /* Returns the launch row of a step or array, or NULL if the row is gone or failed verification. */

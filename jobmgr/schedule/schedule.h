@@ -230,10 +230,10 @@ enum schedule_reason {
 	SCHEDULE_ARRAY_LIMIT, /* as many elements of the array run as its %limit allows */
 	SCHEDULE_MAINTENANCE, /* enough resources are free, but the step would run into an outage */
 	SCHEDULE_RESERVATION, /* the step's administrative reservation has not begun, or is over */
-	SCHEDULE_IMAGE, /* the step starts when nodes that it is placed on are booted with its image; their resources are kept for it */
-	/* the step starts when nodes that it is placed on have its preparation, or none; their resources are kept for it */
+	SCHEDULE_IMAGE,	      /* the step starts when its nodes are booted with its image; resources there are kept for it */
+	/* the step starts when its nodes have its preparation, or none; resources there are kept for it */
 	SCHEDULE_PREP,
-	SCHEDULE_POWER, /* the step starts when nodes that it is placed on are powered on; their resources are kept for it */
+	SCHEDULE_POWER, /* the step starts when its nodes are powered on; resources there are kept for it */
 };
 
 /* Why a pending step did not start; of an array, why its next element did not start. */

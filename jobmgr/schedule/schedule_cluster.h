@@ -44,7 +44,7 @@ struct schedule_cluster {
 	const char **prep;
 	/* set of nodes whose setup is being changed, or that this run of the scheduler decides to change */
 	uint64_t *changing;
-	bool has_setups; /* false: no node has a default image or a preparation, and no step asks for any, so setups are not compared */
+	bool has_setups; /* false: no node has a default image or a preparation, and no step asks for one */
 	uint64_t *usable;
 	uint64_t **partition; /* by index of the partition in the snapshot: the set of its nodes */
 	struct schedule_names gres, licenses, features, node_names;

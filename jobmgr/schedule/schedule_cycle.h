@@ -32,7 +32,7 @@ struct schedule_cycle {
 	/* by licence: 1 + index of the pending step that the licence is kept for; 0: the licence is open to all */
 	size_t *closed_by;
 	size_t gang_count;    /* number of gangs decided so far in this run */
-	bool waits_for_nodes; /* the gang that was placed last does not start, but waits for the power or the setup of its nodes */
+	bool waits_for_nodes; /* the gang that was placed last waits for the power or the setup of its nodes */
 };
 
 static inline struct schedule_partition_state *schedule_cycle_partition(struct schedule_cycle *cycle,

@@ -61,7 +61,7 @@ struct schedule_profile {
 	struct schedule_reservation **reservations; /* backfill reservations in the order of creation */
 	struct schedule_reservation **by_from, **by_to;
 	size_t reservation_count, reservation_capacity;
-	size_t first_reserved; /* index of the first running row that is reserved for a successor; the number of rows: there is none */
+	size_t first_reserved; /* index of the first running row that is reserved for a successor; number of rows: none is */
 	double *first_at; /* by node index: time and source of the first end on the node; SCHEDULE_BEYOND: nothing runs there */
 	int *first_source;
 	int first_node; /* index of the node with the first end of all */
@@ -107,7 +107,7 @@ void schedule_profile_shift(const struct schedule_profile *profile, struct sched
 /* Add the end of a step or outage: `amount` becomes free at `at`. `amount` is not copied. */
 void schedule_profile_add_end(struct schedule_profile *profile, double at, int node_index, int source, const int64_t *amount);
 
-/* Add the end of a step or outage whose resources were taken without an end. */
+/* Add an end at which `amount` becomes free that backfill reservations count as taken for ever. `amount` is not copied. */
 void schedule_profile_add_release(struct schedule_profile *profile, double at, int node_index, int source, const int64_t *amount);
 
 /* Sort the ends of running steps and outages by time. */
