@@ -1,8 +1,8 @@
-/* option.c - the table of options, and looking up a row by any name of its option.
+/* option.c - the table of options, and functions that look up a row by any name of its option.
  *
  * Called by: the translator; clients, for help, completion and to separate options from operands.
  * Invariants:
- * - In each spelling, a name means one row of the table (option_test.c). */
+ * - In each spelling (Rota, Slurm, PBS), a name is that of one row of the table only (option_test.c). */
 #include "jobmgr/translate/option.h"
 
 #include <string.h>
@@ -107,7 +107,7 @@ bool option_takes_value(const struct option_row *row)
 	return row->argument[0] && row->argument[0] != '[';
 }
 
-/* Returns the row of a long option, also of --no-NAME, or NULL. */
+/* Returns the row of a long option; `argument` is the text after "--": NAME, NAME=value or no-NAME. NULL: there is none. */
 static const struct option_row *option_find_long_argument(const char *argument)
 {
 	char name[64];

@@ -1,4 +1,4 @@
-/* option.h - the options of a submission: the table, looking up a row, and parsing a value. */
+/* option.h - the options of a submission: their table, functions that look up a row, and the parser of values. */
 #ifndef ROTA_OPTION_H
 #define ROTA_OPTION_H
 
@@ -79,38 +79,38 @@ struct option_row {
 const struct option_row *option_rows(int *count);
 const struct option_row *option_row(enum option_id id);
 
-/* Returns the row of an option by its long name (without dashes) or short letter in a spelling (ROTA or SLURM), or NULL. */
+/* Returns the row of the option with this long name (without dashes) or short letter in a spelling (ROTA or SLURM), or NULL. */
 const struct option_row *option_find(const char *name, enum option_spelling spelling);
 const struct option_row *option_find_letter(char letter, enum option_spelling spelling);
 
-/* Returns the row of an option by its PBS spelling ("-N", "-l walltime"), or NULL. */
+/* Returns the row of the option with this PBS spelling, such as "-N" or "-l walltime", or NULL. */
 const struct option_row *option_find_pbs(const char *spelling);
 
 /* Returns the long name of an option nearest to `name`, or NULL if none is near. */
 const char *option_nearest(const char *name, enum option_spelling spelling);
 
-/* Returns what to do in place of an option of another system (a long name, or a letter) that Rota does not have, or NULL. */
+/* Returns advice for the user of an option of another system (a long name, or a letter) that Rota does not have, or NULL. */
 const char *option_advice(const char *name);
 
-/* Returns an event of --mail-type by its place in the list, or NULL after the last one. */
+/* Returns the name of the event of --mail-type at an index, or NULL after the last one. */
 const char *option_mail_event(size_t at);
 
-/* Must the option have a value? If so, "--name value" is one option. */
+/* Must the option have a value? If so, "--name value" is one option with its value. */
 bool option_takes_value(const struct option_row *row);
 
-/* Returns how many arguments, from arguments[0] on, are one option of the table: 1 for "--time=5" or "-t5", 2 for "--time 5" or
- * "-t 5". Returns 0 if arguments[0] is no option. For clients that separate options from operands. */
+/* Returns how many arguments, from arguments[0] on, make up one option: 1 for "--time=5" or "-t5", 2 for "--time 5" or "-t 5".
+ * Returns 0 if arguments[0] is no option. For clients that separate options from operands. */
 int option_span(const char *const *arguments, int count);
 
 /* Data that parsers of option values need beside the text. */
 struct option_context {
 	int64_t now;	   /* seconds since 1970, for "tomorrow" and "now+1hour" */
 	int64_t array_max; /* most elements that an array may have */
-	/* number of host names and index ranges that may still be made, because a short text can make a long list */
+	/* number of host names and index ranges that parsers may still make, since a short text can make a long list */
 	int items_left;
 };
 
-/* Returns the value of an option as JSON, from its text, or NULL with an error. */
+/* Returns the value of an option as JSON, parsed from its text, or NULL with an error. */
 json_t *option_value(const struct option_row *row, const char *text, struct option_context *context, struct err *e);
 
 #endif

@@ -1,9 +1,10 @@
-/* option_array.c - the value of --array: indices such as 0-15, 0-15:4 or 0,6,16-32, and %2: how many elements may run at once.
+/* option_array.c - the value of --array: indices such as 0-15, 0-15:4 or 0,6,16-32, and then %2, the number of elements that may
+ * run at once.
  *
  * Called by: option_value.c.
  * Invariants:
  * - Ranges [low, high, step] ascend and do not overlap, `high` is an index, and steps are at least 1.
- * - One set of indices has one list, so two arrays have the same indices if their lists are equal. */
+ * - The same indices always give the same list, so two arrays have the same indices if their lists are equal. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +85,7 @@ static void runs_emit(json_t *list, struct range *r)
 	r->count = 0;
 }
 
-/* Returns the index ranges as a canonical list: the longest runs of one step, from the lowest index on. */
+/* Returns the indices as a canonical list of ranges: from the lowest index on, each range is the longest of one step. */
 static json_t *ranges_make_runs(const struct range *ranges, int count)
 {
 	json_t *list = json_array();

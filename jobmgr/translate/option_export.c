@@ -2,7 +2,8 @@
  *
  * Called by: option_value.c; translate_export.c, which applies the list.
  * Invariants:
- * - option_value.c and translate_export.c read the list by option_export_next, so each accepted list can be applied. */
+ * - The check (option_value.c) and the use (translate_export.c) both read the list by option_export_next, so each accepted
+ *   list can be applied. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* option_hosts.c - lists of nodes such as n1,m[1-4,7],r[01-10]n[1-2], expanded: each node once, in the order of the text.
+/* option_hosts.c - expands lists of nodes such as n1,m[1-4,7],r[01-10]n[1-2] into names: each once, in the order of the text.
  *
  * Called by: option_value.c.
  * Invariants:
@@ -41,7 +41,7 @@ static bool hosts_is_character(char c)
 
 static bool hosts_expand(struct hosts *h, size_t length, const char *text, int brackets);
 
-/* Expand one "7" or "1-4" of a bracket in a list of nodes. `after` is the text that follows the bracket. */
+/* Expand one item of a bracket in a list of nodes, such as "7" or "1-4". `after` is the text that follows the bracket. */
 static bool hosts_expand_range(struct hosts *h, size_t length, const char *range, const char *after, int brackets)
 {
 	const char *c = range;
@@ -67,7 +67,7 @@ static bool hosts_expand_range(struct hosts *h, size_t length, const char *range
 	return true;
 }
 
-/* Append `text` to the node name, which has `length` characters so far, and add all names that result. */
+/* Append `text` to the node name, which has `length` characters so far, and add all names that its brackets give to the list. */
 static bool hosts_expand(struct hosts *h, size_t length, const char *text, int brackets)
 {
 	for (; *text && *text != '['; text++) {

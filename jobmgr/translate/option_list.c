@@ -15,8 +15,8 @@
 
 enum { AMOUNTS_MOST = 64, AMOUNT_HIGHEST = 1000000 };
 
-/* Add the amount NAME or NAME:N to a JSON object. An amount of 0 is kept, because it displaces the amount of a setting of lower
- * precedence. */
+/* Add an item NAME or NAME:N of --gres or --licenses to a JSON object. An amount of 0 is kept: it overrides the amount of a
+ * setting of lower precedence. */
 static bool list_read_amount(json_t *object, char *item, const char *extra, struct err *e)
 {
 	int64_t count = 1;
@@ -77,21 +77,21 @@ json_t *option_licenses(const char *text, struct err *e)
 	return list_read_amounts(text, "_.@-", e);
 }
 
-/* Returns NAME@OWNER of OWNER/NAME, and another name as it is; malloc'ed. */
+/* Returns the name of a credential as Rota stores it, malloc'ed: NAME@OWNER for OWNER/NAME; other names are unchanged. */
 static char *list_credential_name(const char *item)
 {
 	const char *slash = strchr(item, '/');
 	return slash ? xasprintf("%s@%.*s", slash + 1, (int)(slash - item), item) : xstrdup(item);
 }
 
-/* Read NAME, NAME:forward or OWNER/NAME. */
+/* Read an item of --cred: NAME, NAME:forward or OWNER/NAME. Adds it to `names`. */
 static bool list_read_credential(json_t *names, char *item, struct err *e)
 {
 	char *more = strchr(item, ':');
 	bool is_new = true;
 	if (more && strcmp(more, ":forward") != 0) {
-		err_set(e, "\"%s\" is not something to do with a credential", OPTION_QUOTE(more));
-		return err_hint(e, "NAME:forward takes your present one along");
+		err_set(e, "\"%s\" is not a suffix of a credential's name", OPTION_QUOTE(more));
+		return err_hint(e, "NAME:forward adds your present credential with the submission");
 	}
 	if (more)
 		*more = '\0';
@@ -99,7 +99,8 @@ static bool list_read_credential(json_t *names, char *item, struct err *e)
 	if (strchr(item, '@') || !credential_name_valid(name) || (more && strchr(item, '/'))) {
 		free(name);
 		err_set(e, "\"%s\" is not the name of a credential%s", OPTION_QUOTE(item), more ? " of yours" : "");
-		return err_hint(e, "\"rota cred list\" lists yours, and those of others that you may use as OWNER/NAME");
+		return err_hint(e,
+				"\"rota cred list\" lists your credentials, and those of others that you may use as OWNER/NAME");
 	}
 	for (size_t i = 0; i < json_array_size(names); i++)
 		is_new = is_new && strcmp(json_string_value(json_array_get(names, i)), name) != 0;

@@ -1,10 +1,10 @@
-/* option_pbs.c - #PBS options as Rota's options: letters, and the resources of -l, also in chunks (select, nodes).
+/* option_pbs.c - rewrites #PBS options as Rota's options: letters, and the resources of -l, also in chunks (select, nodes).
  *
  * Called by: translate_set.c.
  * Invariants:
- * - An option without a counterpart is refused, never left out.
- * - The column `pbs` of the table of options finds the row. If PBS writes values in another form, the kind of the row decides how
- *   values are rewritten. */
+ * - A PBS option without a counterpart in Rota is refused, never left out.
+ * - The column `pbs` of options.def gives the row of an option. If PBS writes values in another form, the kind of the row decides
+ *   how values are rewritten. */
 #include "jobmgr/translate/option_pbs.h"
 
 #include <inttypes.h>
@@ -85,15 +85,15 @@ static bool pbs_rewrite_mail(const char *value, char *text, size_t size, struct 
 			return err_set(e, "\"%s\" is not made of a, b, e or n", OPTION_QUOTE(value));
 		snprintf(text + used, size - used, "%s%s", used ? "," : "", event);
 	}
-	return *text || err_set(e, "its value is empty");
+	return *text || err_set(e, "the value is empty");
 }
 
-/* Rewrite a PBS time [[[[CC]YY]MM]DD]hhmm[.SS] as YYYY-MM-DDThh:mm:ss. Missing parts are chosen so that the time is the next
- * one. */
+/* Rewrite a PBS time [[[[CC]YY]MM]DD]hhmm[.SS] as YYYY-MM-DDThh:mm:ss. Missing parts are set so that the time is the next such
+ * one after `now`. */
 static bool pbs_rewrite_moment(const char *value, int64_t now, char *text, size_t size, struct err *e)
 {
 	size_t digits = strspn(value, "0123456789");
-	int n[7] = {0}; /* numbers of the time: CC YY MM DD hh mm SS */
+	int n[7] = {0}; /* parts of the time: CC YY MM DD hh mm SS */
 	bool seconds = value[digits] == '.' && strspn(value + digits + 1, "0123456789") == 2 && !value[digits + 3];
 	if (digits < 4 || digits > 12 || digits % 2 != 0 || (value[digits] && !seconds))
 		return err_set(e, "\"%s\" is not a time as PBS writes it: [[[[CC]YY]MM]DD]hhmm[.SS]", OPTION_QUOTE(value));
@@ -124,7 +124,7 @@ static bool pbs_rewrite_moment(const char *value, int64_t now, char *text, size_
 	return true;
 }
 
-/* Set an option of Rota from a value as PBS writes it. */
+/* Set an option of Rota from a value in PBS's form. `total`: the value is the memory of all nodes together. */
 static bool pbs_set_row(const struct option_pbs *pbs, const struct option_row *row, const char *value, bool total, struct err *e)
 {
 	char text[64];
@@ -143,7 +143,7 @@ static bool pbs_set_row(const struct option_pbs *pbs, const struct option_row *r
 	case OPTION_MAIL:
 		good = pbs_rewrite_mail(value, text, sizeof text, e);
 		break;
-	case OPTION_NICE: /* a higher number of -p in PBS raises the priority, a higher number of --nice lowers it */
+	case OPTION_NICE: /* a higher number raises the priority with -p of PBS, and lowers it with --nice */
 		good = option_number(value, -1024, 1023, &number) ||
 		       err_set(e, "\"%s\" is not a number from -1024 to 1023", OPTION_QUOTE(value));
 		snprintf(text, sizeof text, "%" PRId64, good ? -number : 0);
@@ -186,9 +186,9 @@ static bool pbs_set_resource(const struct option_pbs *pbs, const char *name, con
 	return row ? pbs_set_row(pbs, row, value, total, e) : pbs_refuse_resource(name, e);
 }
 
-/* Set the CPUs of a PBS chunk, which the processes of the chunk share evenly. */
+/* CPUs of a PBS chunk, which the processes of the chunk share evenly. */
 struct chunk {
-	int64_t ncpus, mpiprocs, ompthreads; /* numbers of the chunk; 0: not given */
+	int64_t ncpus, mpiprocs, ompthreads; /* numbers that the chunk gives; 0: not given */
 };
 
 static int64_t *chunk_number(struct chunk *chunk, const char *name)
@@ -326,7 +326,7 @@ bool option_pbs_read(const struct option_pbs *pbs, char letter, const char *valu
 		       err_hint(e, "\"rota shell\" opens a shell in an allocation");
 	if (letter == 'c' && strcmp(value, "s") != 0 && strcmp(value, "n") != 0 && strcmp(value, "u") != 0)
 		return err_set(e, "checkpoints as PBS takes them are not supported") ||
-		       err_hint(e, "remove it, or write #ROTA --checkpoint=DRIVER and --checkpoint-interval=TIME");
+		       err_hint(e, "remove the option, or write #ROTA --checkpoint=DRIVER and --checkpoint-interval=TIME");
 	const struct option_row *row = option_find_pbs(spelling);
 	return row ? pbs_set_row(pbs, row, value, false, e) : err_set(e, "unknown option");
 }

@@ -13,7 +13,7 @@ struct option_pbs {
 	int64_t now;
 };
 
-/* Does a value follow this letter of a #PBS option? */
+/* Does the #PBS option with this letter have a value? */
 bool option_pbs_takes_value(char letter);
 
 /* Read one #PBS option: its letter and its value ("": no value; for -l, one resource of the list). Returns false with an error if

@@ -1,8 +1,9 @@
-/* option_signal.c - the values of --signal, as in Slurm: [[R][B]:]SIG[@SECONDS], of --checkpoint-signal: [B:]SIG, and of --notify: SIG or none.
+/* option_signal.c - the values of --signal, as in Slurm: [[R][B]:]SIG[@SECONDS], of --checkpoint-signal: [B:]SIG, and of
+ * --notify: SIG or none.
  *
  * Called by: option_value.c.
  * Invariants:
- * - A process can receive the signal, and catch it.
+ * - A signal is one that a process can receive and catch.
  * - R, which in Slurm lets a job reach into a reservation, has no effect. */
 #include <signal.h>
 #include <string.h>
@@ -14,7 +15,8 @@
 
 enum { SECONDS_DEFAULT = 60 };
 
-/* Returns the number of a signal, given by name with or without SIG, or by number. Returns 0 if there is no such signal. */
+/* Returns the number of the signal that `word` names, with or without SIG, or gives as a number. Returns 0 if there is no such
+ * signal. */
 static int signal_find(const char *word)
 {
 	int64_t number;

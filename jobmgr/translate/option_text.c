@@ -1,4 +1,4 @@
-/* option_text.c - texts of users: validity, names, and quoting for messages.
+/* option_text.c - checks texts of users, and quotes them for messages.
  *
  * Called by: all of the translator.
  * Invariants:
@@ -24,7 +24,7 @@ bool option_text_clean(const char *text, bool tabs)
 	return true;
 }
 
-/* Returns the size of a character as text_character_size() does, in a text with only `left` more bytes. */
+/* Returns the bytes of the first character, as text_character_size() does, in a text that has `left` bytes. */
 static size_t text_size_within(const char *text, size_t left)
 {
 	char unit[5] = {0};

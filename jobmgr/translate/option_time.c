@@ -1,4 +1,4 @@
-/* option_time.c - durations and points in time. Points in time are in the time zone of the translating process.
+/* option_time.c - parses durations and points in time. Points in time are in the time zone of the translating process.
  *
  * Called by: option_value.c.
  * Invariants:

@@ -1,4 +1,4 @@
-/* option_value.c - from the text of an option to its value: chooses the parser for each kind, and has the small parsers.
+/* option_value.c - parses the text of an option: chooses the parser by the option's kind, and has the small parsers.
  *
  * Called by: translate_set.c, for each option.
  * Invariants:
@@ -34,7 +34,7 @@ static json_t *value_read_flag(const char *text, struct err *e)
 	bool yes = strcmp(text, "yes") == 0;
 	if (yes || strcmp(text, "no") == 0)
 		return json_boolean(yes);
-	err_set(e, "it takes no value, but \"%s\" was given", OPTION_QUOTE(text));
+	err_set(e, "the option takes no value, but \"%s\" was given", OPTION_QUOTE(text));
 	return NULL;
 }
 
@@ -73,7 +73,7 @@ static json_t *value_read_filled(const char *text, size_t longest, struct err *e
 {
 	if (*text)
 		return value_read_string(text, longest, false, e);
-	err_set(e, "its value is empty");
+	err_set(e, "the value is empty");
 	return NULL;
 }
 
@@ -132,7 +132,7 @@ static json_t *value_read_size(const char *text, bool zero, struct err *e)
 		return NULL;
 	}
 	if (number == 0 && !zero) {
-		err_set(e, "0 is not allowed here");
+		err_set(e, "a size of 0 is not allowed for this option");
 		err_hint(e, "for all memory of each node, write --mem=0");
 		return NULL;
 	}
@@ -228,7 +228,8 @@ static json_t *value_read_driver(const char *text, struct err *e)
 	return NULL;
 }
 
-/* Are these arguments that rota.prep_asked takes: a line of printable ASCII, and no option? */
+/* Are these valid arguments of a preparation, as type rota.prep_asked checks them: a line of printable ASCII that is no
+ * option? */
 static bool value_is_arguments(const char *text, size_t longest)
 {
 	for (const char *c = text; *c; c++)
@@ -237,7 +238,7 @@ static bool value_is_arguments(const char *text, size_t longest)
 	return *text && *text != ' ' && *text != '-' && strlen(text) <= longest;
 }
 
-/* Read NAME or NAME:ARGS. */
+/* Read the value of --node-prep: NAME or NAME:ARGS. */
 static json_t *value_read_prep(const char *text, struct err *e)
 {
 	enum { NAME_LONGEST = 63, ARGUMENTS_LONGEST = 200 };

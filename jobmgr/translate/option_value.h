@@ -1,4 +1,4 @@
-/* option_value.h - the parsers of option values, one for each kind; option_value.c calls them. Each returns new JSON, or NULL with an
+/* option_value.h - the larger parsers of option values, which option_value.c calls. Each returns new JSON, or NULL with an
  * error. */
 #ifndef ROTA_OPTION_VALUE_H
 #define ROTA_OPTION_VALUE_H

@@ -32,7 +32,7 @@ void translate_check_folder(struct translation *t)
 		translate_refuse(t, 0, "", "the working directory \"%s\" is not an absolute path", OPTION_QUOTE(folder));
 }
 
-/* Check the arguments of the script. They are in the spec of each step, so their total size is limited. */
+/* Check the arguments of the script. The spec of each step has them, so their total size is limited. */
 static void translate_check_arguments(struct translation *t)
 {
 	const struct translate_request *q = t->request;
@@ -50,10 +50,10 @@ static void translate_check_arguments(struct translation *t)
 				 ARGUMENTS_LONGEST);
 	else
 		return;
-	translate_hint(t, "write them to a file that the script reads");
+	translate_hint(t, "write the arguments to a file that the script reads");
 }
 
-/* Check the data that the client sends beside script and options. */
+/* Check the data that the client sends in addition to the script and the options. */
 static void translate_check_request(struct translation *t)
 {
 	const struct translate_request *q = t->request;
@@ -77,8 +77,8 @@ static void translate_check_request(struct translation *t)
 		translate_refuse(t, 0, "", "only one of the client's key and the key for retries may be given");
 }
 
-/* Returns the values of settings by the names of their options: those that count for a step, or with `own` only those of its own
- * line. */
+/* Returns the values of a step's settings, by the names of their options: the settings that apply to the step, or with `own`
+ * only those on its own line. */
 static json_t *describe_options(const struct translation *t, const struct translate_step *s, bool own)
 {
 	json_t *options = json_object();

@@ -4,9 +4,9 @@
  * The precedence of settings, the highest first:
  *   a script of several steps: #ROTA step line; command line; #ROTA lines before the first step; #SBATCH lines; #PBS lines
  *   a script of one step:      command line; #ROTA step line; #ROTA lines; #SBATCH lines; #PBS lines
- * On the command line, and among lines of one kind, the last setting counts. --mem and --mem-per-cpu displace each other, and so
- * do --after and --dependency. Before the first step or on the command line, --after and --dependency bind the steps that wait
- * for no other step of the script. */
+ * On the command line, and among lines of one kind, the last setting of an option counts. --mem and --mem-per-cpu displace each
+ * other, and so do --after and --dependency. Before the first step or on the command line, --after and --dependency bind the
+ * steps that wait for no other step of the script. */
 #ifndef ROTA_TRANSLATE_H
 #define ROTA_TRANSLATE_H
 
@@ -17,7 +17,7 @@
 
 #include "lib/err.h"
 
-/* Size and limits of a partition, by which the translator refuses steps that can never run there. */
+/* Size and limits of a partition, for refusing steps that can never run there. */
 struct translate_partition {
 	const char *name;
 	int nodes;
@@ -25,7 +25,7 @@ struct translate_partition {
 	int node_cpus;		 /* CPUs of the partition's node with the most CPUs */
 	int64_t node_mem_mb;	 /* MiB of the partition's node with the most memory */
 	const json_t *node_gres; /* {"gpu": 2}: most devices of each generic resource on a node; NULL: no devices */
-	/* [{"features": ["fast"], "nodes": 3}]: number of nodes with each set of features; NULL: not known */
+	/* [{"features": ["fast"], "nodes": 3}]: number of nodes that have exactly this set of features; NULL: not known */
 	const json_t *features;
 	int64_t max_time_s; /* longest time limit of a step in seconds; 0: no limit */
 	int max_nodes;	    /* most nodes of a step; 0: no limit */
@@ -40,7 +40,7 @@ struct translate_limits {
 	bool know_partitions; /* the partitions are known; false: sizes of steps are not checked */
 	int partition_count;
 	struct translate_partition *partitions;
-	json_t *facts; /* JSON that owns the strings of this struct; NULL: there is none */
+	json_t *facts; /* the JSON that the strings of this struct are in, as a reference; NULL: there is none */
 };
 
 /* default limits: 4 MiB of script, 10000 steps, 100000 edges, 10 million elements, no partitions */
@@ -52,12 +52,12 @@ extern const struct translate_limits translate_limits_default;
 bool translate_limits_read(const json_t *facts, struct translate_limits *limits, struct err *e);
 void translate_limits_free(struct translate_limits *limits);
 
-/* A change that the site's script makes to a submission or a modification, as an option. It counts as the option of the command
- * line, and displaces settings of the job everywhere else, except on the step lines of a script of several steps. */
+/* A change that the site's script job_submit makes to a submission or a modification, as an option. It counts as the option of
+ * the command line, and overrides all other settings of the job, except those on the step lines of a script of several steps. */
 struct translate_change {
 	const char *field;  /* field of the site's script, for messages */
 	const char *option; /* long name of the option, without dashes */
-	const char *value;  /* text of its value; NULL: the option counts as not given */
+	const char *value;  /* text of the option's value; NULL: the option counts as not given */
 };
 
 struct translate_request {
@@ -77,19 +77,19 @@ struct translate_request {
 	const char *retry_key;	/* retry key of 32 hexadecimal digits, valid for a day; NULL: the submission has none */
 	const struct translate_change *changes; /* changes of the site's script */
 	int change_count;
-	/* Name of directives for burst_buffer.lua, such as "BB_LUA"; "": the instance has no burst_buffer.lua; NULL: not known, so
-	 * none is looked for. */
+	/* Word that begins directives for burst_buffer.lua, such as "BB_LUA"; "": the instance has no burst_buffer.lua; NULL:
+	 * not known, so the script is not searched for directives. */
 	const char *directive;
-	/* settings staging.scratch (pattern of $ROTA_SCRATCH; "": none), staging.partition (of steps that transfer data; "":
-	 * that of the job) and staging.command (program for --mode=command; "": none). NULL: not known, so a script that needs
-	 * the setting is not refused. */
+	/* settings of rota.conf: staging.scratch (pattern of $ROTA_SCRATCH; "": none), staging.partition (of steps that
+	 * transfer data; "": that of the job) and staging.command (program for --mode=command; "": none). NULL: not known, so a
+	 * script that needs the setting is not refused. */
 	const char *scratch, *mover_partition, *mover_command;
 	bool scratch_is_shared; /* staging.shared: staging.scratch is the same folder on all nodes */
 	const char
 		/* credentials that the user's steps need without --cred, separated by commas; NULL: the user has not set a
 		 * default */
 		*credentials;
-	bool inside; /* the steps are to run as sub-steps of an allocation, so what those cannot have is refused */
+	bool inside; /* the steps are to run as sub-steps of an allocation, so options that sub-steps cannot have are refused */
 };
 
 /* Returns the time in seconds since 1970, rounded up, so that nothing begins earlier than "now+10seconds" says. */
@@ -114,9 +114,8 @@ struct translate_problems {
 
 void translate_problems_free(struct translate_problems *problems);
 
-/* Problems as an answer: a list with "file", "line", "option", "message" and "hint" of each, and the first one as the error
- * (RT422). `file` names the script. If there is a `label`, it names one of several jobs, and stands before each problem instead
- * of `file`. */
+/* Returns the problems as JSON for a client: a list with "file", "line", "option", "message" and "hint" of each. `e` is set to
+ * the first one (RT422). `file` names the script. If there is a `label`, it names one of several jobs, and replaces `file`. */
 json_t *translate_problems_refusal(const struct translate_problems *problems, const char *file, const char *label, struct err *e);
 
 /* First and last line of a step, and of the preamble before the first step. Both are 0 if there is no preamble. */
@@ -128,8 +127,8 @@ struct translate_cut {
 /* Returns the steps of a script with their lines, whatever problems the script has; malloc'ed. */
 struct translate_cut *translate_cuts(const char *script, size_t size, int *count);
 
-/* Get the interpreter of a script for a Bourne shell, without arguments: "/bin/bash", or "bash" by env. It is "" if the script is
- * for another program. */
+/* Set `interpreter` to the interpreter on the first line of a script, without arguments, if it is a Bourne shell: "/bin/bash",
+ * or "bash" by env. Else it is "". */
 void translate_shell_of(const char *script, size_t size, char interpreter[128]);
 
 /* Describe what a request asks for, before its changes and without a plan. Without a script, only its options are read. Returns
@@ -154,8 +153,8 @@ char *translate_plan_spec(const json_t *plan, const json_t *step);
 /* Expand a plan: each step and edge gets all its members, each step its whole "spec", and "common" is removed. */
 void translate_plan_whole(json_t *plan);
 
-/* Change a step (an object of an expanded plan's "steps") by request->options. Of the request, only options, workdir, home and
- * now are used. Returns NULL if there is any problem, or else:
+/* Change a step (an object of "steps" of a plan that translate_plan_whole() expanded) by request->options. Of the request, only
+ * options, workdir, home and now are used. Returns NULL if there is any problem, or else:
  *   {"step": the whole step as changed, new spec included,
  *    "job": {"name", "account", "qos", "comment", "mail_user", "mail_type", "nice", "priority"} as far as changed,
  *    "options": ["time", ...] the options given, by their names in options.def}

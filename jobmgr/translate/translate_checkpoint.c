@@ -1,8 +1,9 @@
-/* translate_checkpoint.c - the options of a step about checkpoints: which go together, and what of them the node and the database get.
+/* translate_checkpoint.c - the checkpoint options of a step: checks that they go together, and writes them into the spec and the
+ * plan.
  *
  * Called by: translate_size.c (the check), translate_spec.c, translate_step.c.
  * Invariants:
- * - A step without --checkpoint has no member about checkpoints, in its spec or in the plan. */
+ * - A step without --checkpoint has no member about checkpoints in its spec or in the plan. */
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 
 enum { KEEP_DEFAULT = 2 };
 
-/* Returns the driver that a step asks for; NULL without one. */
+/* Returns the driver that a step names by --checkpoint; NULL: it names none. */
 static const char *checkpoint_driver(const struct translation *t, const struct translate_step *s)
 {
 	const char *driver = json_string_value(translate_value(t, s, OPTION_ID_CHECKPOINT));
@@ -42,7 +43,7 @@ static void check_restored(struct translation *t, const struct translate_step *s
 	if (may_restore && mode && strcmp(mode, "truncate") == 0) {
 		translate_refuse(t, translate_find_line(t, s, OPTION_ID_OPEN_MODE), "--open-mode",
 				 "a program that is restored goes on in its output");
-		translate_hint(t, "leave it out, or write --open-mode=append");
+		translate_hint(t, "leave the option out, or write --open-mode=append");
 	}
 	if (may_restore && strcmp(checkpoint_driver(t, s), "criu") != 0 &&
 	    json_integer_value(json_object_get(asked, "signal")) == SIGUSR2) {
@@ -81,7 +82,7 @@ static void check_image(struct translation *t, const struct translate_step *s)
 	}
 }
 
-/* Does the job manager work out how often the step is checkpointed? */
+/* Is --checkpoint-interval=auto given, so that Rota computes the interval? */
 static bool checkpoint_is_auto(const struct translation *t, const struct translate_step *s)
 {
 	return json_is_string(translate_value(t, s, OPTION_ID_CHECKPOINT_INTERVAL));
@@ -112,7 +113,7 @@ void translate_checkpoint_check(struct translation *t, const struct translate_st
 	check_image(t, s);
 	if (has_driver && limit > 0 && before >= limit)
 		translate_refuse(t, translate_find_line(t, s, OPTION_ID_CHECKPOINT_BEFORE), "--checkpoint-before",
-				 "it is not shorter than --time");
+				 "the time before the limit is not shorter than --time");
 }
 
 bool translate_checkpoint_appends(const struct translation *t, const struct translate_step *s)

@@ -1,9 +1,9 @@
-/* translate_credential.c - which credentials a step needs, and which of them are to be taken along with the submission.
+/* translate_credential.c - which credentials a step needs, and which of them are added with the submission (NAME:forward).
  *
  * Called by: translate_plan.c, translate_spec.c, translate_step.c.
  * Invariants:
- * - A default of the user or of the partition counts only where --cred is not given; the user's comes first.
- * - A name that is to be taken along counts as the name alone everywhere else, and OWNER/NAME is NAME@OWNER from here on. */
+ * - Without --cred, a step has the default of its user, or else the default of its partition.
+ * - NAME:forward counts as NAME for all else. OWNER/NAME becomes NAME@OWNER here. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 static const char forward[] = ":forward";
 
-/* Returns the names that a step needs if --cred is not given; NULL: none. */
+/* Returns the names of the credentials that a step needs if --cred is not given, separated by commas; NULL: none. */
 static const char *credential_default(const struct translation *t, const struct translate_step *s)
 {
 	const char *partition = json_string_value(translate_value(t, s, OPTION_ID_PARTITION));
@@ -36,7 +36,7 @@ static bool credential_cut_forward(char *name)
 	return is_forwarded;
 }
 
-/* Append a name, and NAME@OWNER for OWNER/NAME. */
+/* Append a credential's name to `names`: NAME as it is, OWNER/NAME as NAME@OWNER. */
 static void credential_add(char *names, const char *name)
 {
 	const char *slash = strchr(name, '/');

@@ -1,8 +1,8 @@
-/* translate_export.c - the part of an environment that --export lets through.
+/* translate_export.c - returns the variables of an environment that --export selects.
  *
  * Called by: gate_job.c for each submission.
  * Invariants:
- * - Each variable is in the result once, and each entry has a name and a '='. */
+ * - Each variable is in the result once, as "NAME=value". */
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ static void export_take(json_t *chosen, const json_t *variables, const struct op
 	}
 }
 
-/* Let ROTA_SUBMIT_HOST through, even for --export=NONE: the variable is a fact of the submission, not a setting of the user. */
+/* Add ROTA_SUBMIT_HOST even for --export=NONE: the variable is a fact of the submission, not a setting of the user. */
 static void export_take_host(json_t *chosen, const json_t *variables)
 {
 	json_t *entry = json_object_get(variables, "ROTA_SUBMIT_HOST");

@@ -1,4 +1,4 @@
-/* translate_feature.c - does a node with given features meet an expression of --constraint?
+/* translate_feature.c - decides whether a node with given features meets an expression of --constraint.
  *
  * Called by: translate_fit*.c, with expressions that option_features.c has checked. The scheduler evaluates expressions over sets
  * of nodes (schedule_feature.c). */

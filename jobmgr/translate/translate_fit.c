@@ -1,4 +1,4 @@
-/* translate_fit.c - could a partition with all its nodes free run a step? A step that can never run is refused at once.
+/* translate_fit.c - refuses a step that its partition could not run even with all nodes free.
  *
  * Called by: translate.c and translate_modify.c, after the sizes of steps are known, if there is no problem and the partitions
  * are known. */
@@ -25,7 +25,7 @@ static int fit_find_partition(const struct translation *t, const char *name)
 	return -1;
 }
 
-/* Returns the index of a step's partition, or -1 after adding a problem. */
+/* Returns the index of a step's partition in the limits, or -1 after a refusal. */
 static int fit_choose_partition(struct translation *t, const struct translate_step *s)
 {
 	const char *name = json_string_value(translate_value(t, s, OPTION_ID_PARTITION));
@@ -38,7 +38,7 @@ static int fit_choose_partition(struct translation *t, const struct translate_st
 	if (name)
 		translate_refuse(t, line, "--partition", "unknown partition \"%s\"", name);
 	else
-		translate_refuse(t, line, "--partition", "no partition is named, and there is no default; name one");
+		translate_refuse(t, line, "--partition", "no partition is named, and there is no default; name a partition");
 	if (nearest.best)
 		translate_hint(t, "did you mean \"%s\"?", nearest.best);
 	return -1;
@@ -92,7 +92,7 @@ static void fit_check_gres(struct fit *f)
 	int64_t gpus = translate_gpus(f->t, f->s), most = json_integer_value(json_object_get(f->partition->node_gres, "gpu"));
 	if (!fit_check_most(f, total ? OPTION_ID_GPUS : OPTION_ID_GPUS_PER_NODE, gpus, most, "gpu", " on a node") && total &&
 	    most > 0)
-		translate_hint(f->t, "with --nodes, they are spread over several nodes");
+		translate_hint(f->t, "with --nodes, the GPUs are spread over several nodes");
 }
 
 /* Returns the most tasks of a step with --ntasks-per-node on one node. */
@@ -135,7 +135,7 @@ static void fit_check_cpus(struct fit *f)
 				 on_a_node, nodes == 1 ? "" : " each");
 }
 
-/* Check that enough nodes of the partition have the features that a step asks for. */
+/* Check that enough nodes of the partition meet the --constraint of a step. */
 static void fit_check_features(struct fit *f)
 {
 	const char *expression = json_string_value(translate_value(f->t, f->s, OPTION_ID_CONSTRAINT));

@@ -4,8 +4,8 @@
  * Called by: translate_fit(), after each step was found to fit alone.
  * Invariants:
  * - A refused step can never run: steps that exclude each other need the sum of their nodes, at the same time or not.
- * - An edge to a step that may be skipped does not count: a step that never had nodes excludes none.
- * - The search for a set of such steps is greedy, so it may miss one.
+ * - An edge to a step that may be skipped does not count: a step that never had nodes keeps no other step off them.
+ * - The search for a set of such steps (a clique) is greedy, so it may miss one that is to be refused.
  * - Steps on the same nodes (--same-nodes) are one vertex of the graph. Steps of other partitions are vertices only if lists of
  *   nodes are compared: a node has one name in all partitions. */
 #include <inttypes.h>
@@ -50,7 +50,7 @@ static const char *others_find_expression(const struct translation *t, int step)
 	return json_string_value(translate_value(t, &t->steps[step], OPTION_ID_CONSTRAINT));
 }
 
-/* Is a step bound to nodes that the members of the clique share? */
+/* Is a step bound to the nodes, or limited to the partition and --constraint, that the members of the clique share? */
 static bool clique_shares_nodes(const struct others *o, int step)
 {
 	json_t *list = o->lists[o->t->steps[step].same], *unused;
@@ -86,7 +86,8 @@ static int64_t clique_nodes(const struct others *o)
 	return nodes;
 }
 
-/* Returns the member of the clique that names most other members; of two such members, the later one. Its line is refused. */
+/* Returns the member of the clique that names most other members in --other-nodes; of equal ones, the last in the script. The
+ * refusal gives its line. */
 static int clique_speaker(const struct others *o)
 {
 	int speaker = o->members[0], most = -1;
@@ -138,7 +139,7 @@ static void clique_refuse(struct others *o)
 		if (o->excludes[i])
 			line = o->t->edges[i].line;
 	if (clique_nodes(o) == o->count && o->nodes >= 1 && (size_t)o->nodes <= sizeof ordinals / sizeof *ordinals)
-		translate_refuse(o->t, line, "--other-nodes", "needs a %s node (--other-nodes=%s); %s %" PRId64,
+		translate_refuse(o->t, line, "--other-nodes", "the step needs a %s node (--other-nodes=%s); %s %" PRId64,
 				 ordinals[o->nodes - 1], others, limit, o->nodes);
 	else
 		translate_refuse(o->t, line, "--other-nodes",
@@ -147,8 +148,8 @@ static void clique_refuse(struct others *o)
 	free(others);
 }
 
-/* Grow a clique from a step, over the steps that it names and the steps that name it. Returns true if the clique needs too many
- * nodes and was refused. */
+/* Grow a clique from a step, over the steps that it names in --other-nodes and the steps that name it. Returns true if the
+ * clique needs too many nodes and was refused. */
 static bool clique_grow(struct others *o, int first)
 {
 	struct translation *t = o->t;
@@ -166,8 +167,8 @@ static bool clique_grow(struct others *o, int first)
 	return true;
 }
 
-/* Grow cliques from a step: in its partition, in its list of nodes, and on nodes that meet its --constraint. Returns true if one
- * was refused. */
+/* Grow cliques from a step three times: in its partition, in its list of nodes, and on nodes that meet its --constraint.
+ * Returns true if one was refused. */
 static bool others_try(struct others *o, int first)
 {
 	const struct translate_partition *partition = &o->t->limits->partitions[o->partitions[first]];

@@ -1,16 +1,16 @@
-/* translate_fit_runs.c - does a step have nodes, now or before, whenever another step runs? If not, the other step may run
- * without regard to its nodes.
+/* translate_fit_runs.c - finds out whether one step certainly has or had nodes whenever another step runs. If not,
+ * --other-nodes may not keep the other step off any node.
  *
  * Called by: translate_fit_others.c.
  * Invariants:
- * - "Yes" is certain, unless somebody cancels the step. "No" may be wrong: the search is bounded. */
+ * - The answer true is certain, unless the step is cancelled. The answer false may be wrong: the search is bounded. */
 #include <string.h>
 
 #include "jobmgr/translate/translate_parts.h"
 
 enum { GANGS_MOST = 32, EDGES_MOST = 256, CONDITIONS_MOST = 16 };
 
-/* Gangs of which it is certain that they have started when a step runs, and the edges that are then met. */
+/* Gangs that have certainly started when a given step runs, and the edges whose conditions are then met. */
 struct runs {
 	const struct translation *t;
 	int gangs[GANGS_MOST], gang_count;
@@ -18,7 +18,7 @@ struct runs {
 	int met_count;
 };
 
-/* May --if-changed or --deadline end a step of the gang when it is about to start? Then the gang may never have nodes. */
+/* Can --if-changed or --deadline end a step of the gang before it gets nodes? */
 static bool runs_may_end(const struct translation *t, int gang)
 {
 	for (int i = gang; i >= 0; i = t->steps[i].next_with)
@@ -36,7 +36,7 @@ static bool runs_has_gang(const struct runs *r, int gang)
 	return false;
 }
 
-/* Can the peer of this edge end in a state in which the step never runs? */
+/* Can this edge keep its step from ever running, by the way in which its peer ends? */
 static bool runs_is_condition(const struct translate_edge *edge)
 {
 	bool any = edge->condition == TRANSLATE_ANY || edge->condition == TRANSLATE_TEARDOWN ||
@@ -44,7 +44,7 @@ static bool runs_is_condition(const struct translate_edge *edge)
 	return edge->kind == TRANSLATE_SAME_NODES || (edge->kind == TRANSLATE_AFTER && !any);
 }
 
-/* Does it follow from this edge, which is met, that its peer had nodes? */
+/* Does it follow that the peer had nodes, if the condition of this edge is met? */
 static bool runs_proves_peer(const struct translation *t, const struct translate_edge *edge)
 {
 	if (edge->peer < 0 || edge->condition == TRANSLATE_FAIL)
@@ -79,7 +79,7 @@ static bool runs_are_alike(const struct translate_edge *a, const struct translat
 	       (named ? strcmp(a->peer_name, b->peer_name) == 0 : a->peer_name == b->peer_name);
 }
 
-/* Is an edge of another step met, sooner or later? */
+/* Is the condition of an edge of another step certainly met, now or later? */
 static bool runs_is_met(const struct runs *r, const struct translate_edge *edge)
 {
 	bool starts = edge->kind == TRANSLATE_SAME_NODES || edge->condition == TRANSLATE_START;

@@ -2,9 +2,9 @@
  *
  * Called by: translate_fit(), after each step was found to fit alone.
  * Invariants:
- * - A refused step can never run: the nodes meet what each of the steps asks for, at the same time or not. Steps that also start
- *   together (--with) need the sum of their resources.
- * - Where --nodelist names more nodes than are needed, any of them may be chosen, so the step is not refused. */
+ * - A refused step can never run: the nodes must meet the request of each of the steps, whether these run at the same time or
+ *   not. Steps that also start together (--with) need the sum of their resources.
+ * - If --nodelist names more nodes than are needed, the scheduler may choose any of them, so the step is not refused. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,8 @@ static const struct translate_edge *same_find_edge(const struct translation *t, 
 	return NULL;
 }
 
-/* Returns the edge to refuse: that of the step or, if the step names no other, of the first step on its nodes that does. */
+/* Returns the edge whose line the refusal gives: --same-nodes of the step or, if it has none, of the first step on its nodes
+ * that has. */
 static const struct translate_edge *same_choose_edge(const struct same *same, int step)
 {
 	const struct translate_edge *edge = same_find_edge(same->t, step);
@@ -59,7 +60,7 @@ static void same_join(struct same *same)
 	free(last);
 }
 
-/* Keep of a list those nodes that --nodelist of a step names too. Without a list, make it. */
+/* Remove from the list nodes that --nodelist of a step does not name. *list NULL: make the list of the named nodes. */
 static void list_keep(json_t **list, const json_t *nodelist)
 {
 	const json_t *host;
@@ -80,7 +81,8 @@ static void list_drop(json_t *list, const json_t *excluded)
 		json_object_del(list, json_string_value(host));
 }
 
-/* Make the lists of nodes of the steps that are bound to nodes of other steps. Returns false after a refusal. */
+/* Fill `lists` with the nodes that --nodelist and --exclude leave to all steps on the same nodes. Returns false after a
+ * refusal. */
 static bool same_make_lists(const struct same *same, const bool *bound, json_t **lists)
 {
 	struct translation *t = same->t;
@@ -113,7 +115,7 @@ static const char *same_constraint(const struct translation *t, int step)
 	return expression && *expression ? expression : NULL;
 }
 
-/* Do these features meet --constraint of all steps on the nodes of `first`? */
+/* Do the features of a node meet --constraint of all steps on the nodes of `first`? */
 static bool same_are_met(const struct same *same, int first, const json_t *features)
 {
 	for (int i = first; i >= 0; i = same->next[i]) {
@@ -124,7 +126,7 @@ static bool same_are_met(const struct same *same, int first, const json_t *featu
 	return true;
 }
 
-/* Check that enough nodes have the features that the steps on the nodes of `first` ask for. Returns false after a refusal. */
+/* Check that enough nodes meet the --constraint of all steps on the nodes of `first`. Returns false after a refusal. */
 static bool same_check_features(const struct same *same, int first)
 {
 	const struct translate_partition *partition = &same->t->limits->partitions[same->partitions[first]];
@@ -145,13 +147,13 @@ static bool same_check_features(const struct same *same, int first)
 	return false;
 }
 
-/* Resources that steps of one gang need on each of their nodes, which are the same. */
+/* Resources that steps of one gang on the same nodes need together. */
 struct need {
 	int gang;
-	int64_t count;	      /* number of the steps, each element of an array as one */
-	int64_t nodes;	      /* most nodes that the steps can have: each node has a task of each step */
-	int64_t total, cpus;  /* CPUs on all nodes, and at least on each */
-	int64_t mem_mb, gpus; /* at least on each node */
+	int64_t count;	      /* number of these steps, each element of an array counted as one */
+	int64_t nodes;	      /* most nodes that the steps can share: each node has a task of each step */
+	int64_t total, cpus;  /* CPUs on all nodes together, and fewest CPUs on each node */
+	int64_t mem_mb, gpus; /* fewest MiB and GPUs on each node */
 	int64_t most_cpus, most_mem_mb, most_gpus;
 	bool exclusive;
 };
@@ -195,9 +197,10 @@ static bool need_check(const struct need *n, const struct same *same, int step)
 	} kinds[] = {{cpus, n->most_cpus, "CPUs"}, {n->mem_mb, n->most_mem_mb, "MiB"}, {n->gpus, n->most_gpus, "GPUs"}};
 	const char *peer = same->t->steps[edge->peer].name;
 	if (n->exclusive) {
-		translate_refuse(same->t, edge->line, "--same-nodes",
-				 "starts together with others on its nodes (--same-nodes=%s); --exclusive keeps others off",
-				 peer);
+		translate_refuse(
+			same->t, edge->line, "--same-nodes",
+			"the step starts together with others on its nodes (--same-nodes=%s), but --exclusive keeps others off",
+			peer);
 		return false;
 	}
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -213,7 +216,7 @@ static bool need_check(const struct need *n, const struct same *same, int step)
 	return true;
 }
 
-/* Check what the steps of a gang need on nodes that they share. Returns false after a refusal. */
+/* Check the resources that the steps of a gang need on nodes that they share. Returns false after a refusal. */
 static bool same_check_gang(const struct same *same, int first, struct need *needs)
 {
 	for (int i = first; i >= 0; i = same->t->steps[i].next_with) {

@@ -1,4 +1,4 @@
-/* translate_graph.c - the graph of steps: gangs, sets on the same nodes, a topological order, and cycles.
+/* translate_graph.c - the graph of steps: finds gangs, sets of steps on the same nodes, a topological order, and cycles.
  *
  * Called by: translate.c after the edges are known. Steps bound by --with are one vertex. A vertex waits for another by --after,
  * and by --same-nodes or --other-nodes, which need the nodes of the other step. One depth-first search without recursion finds
@@ -94,7 +94,8 @@ static bool graph_is_order(const struct translation *t, const struct translate_e
 	return edge->kind == TRANSLATE_AFTER || t->steps[edge->step].with != t->steps[edge->peer].with;
 }
 
-/* Returns the next edge, from the current one on, that makes the top vertex of the path wait, or NULL if there are no more. */
+/* Returns the next edge, from the current one on, by which the top vertex of the path waits for another, or NULL if there is
+ * none. */
 static const struct translate_edge *search_next_edge(struct search *s)
 {
 	struct translation *t = s->t;
@@ -140,8 +141,8 @@ static void search_print_cycle(const struct search *s, int first, char *text, si
 		snprintf(text + used, size - used, " = %s", begin);
 }
 
-/* Returns the edge of a cycle whose line is reported. Its option must be in the script, and most edges of a plain sequence are
- * not. */
+/* Returns the edge of a cycle whose line the refusal gives. Its option must be in the script; edges of a plain sequence have
+ * none. */
 static const struct translate_edge *search_find_cause(const struct search *s, int first, const struct translate_edge *closing)
 {
 	for (int i = s->depth - 1; s->t->sequence && closing->kind == TRANSLATE_AFTER && i >= first; i--)
@@ -164,9 +165,9 @@ static void search_report_cycle(struct search *s, const struct translate_edge *e
 	if (t->sequence)
 		translate_hint(t, "without --after, each step waits for the one before it");
 	else if (strstr(text, " = "))
-		translate_hint(t, "each waits for the next; = joins steps that start together by --with");
+		translate_hint(t, "each step waits for the next; = joins steps that start together by --with");
 	else
-		translate_hint(t, "each waits for the next");
+		translate_hint(t, "each step waits for the next");
 }
 
 static void search_from(struct search *s, int set)

@@ -1,4 +1,4 @@
-/* translate_inside.c - refuses what a step manager cannot do, if the steps of a script are to run as sub-steps of an allocation.
+/* translate_inside.c - if steps of a script are to run as sub-steps, refuses the options that a step manager cannot honour.
  *
  * Called by: translate.c for requests with `inside`.
  * Invariants:
@@ -34,13 +34,14 @@ static void inside_refuse(struct translation *t, int line, enum option_id id, co
 		translate_hint(t, "%s", hint);
 }
 
-/* Refuse the options of one set that sub-steps do not have, and values that they do not have. */
+/* Refuse the options of one set that sub-steps do not have, and values that sub-steps cannot have. */
 static void inside_check_set(struct translation *t, const struct translate_set *set)
 {
 	for (int id = 0; id < OPTION_SETTINGS; id++)
 		if (set->of[id].value && !can[id])
-			inside_refuse(t, set->of[id].line, (enum option_id)id, "a step inside an allocation cannot have it",
-				      "give it to the job that has the allocation, or submit the file by \"rota submit\"");
+			inside_refuse(
+				t, set->of[id].line, (enum option_id)id, "a step inside an allocation cannot have this option",
+				"give the option to the job that has the allocation, or submit the file by \"rota submit\"");
 	if (json_is_integer(set->of[OPTION_ID_MEM].value) && !json_integer_value(set->of[OPTION_ID_MEM].value))
 		inside_refuse(t, set->of[OPTION_ID_MEM].line, OPTION_ID_MEM,
 			      "0 does not stand for all memory inside an allocation", "name a size, or leave the option out");

@@ -9,7 +9,7 @@
 #include "jobmgr/translate/translate_parts.h"
 #include "lib/order.h"
 
-/* Members of a stored step whose values are values of settings, without conversion. */
+/* Members of a stored step that are the values of options as they are. */
 static const struct {
 	enum option_id id;
 	const char *key;
@@ -48,7 +48,7 @@ static bool modify_is_type(const json_t *value, json_type type)
 	return type == JSON_TRUE ? json_is_boolean(value) : json_typeof(value) == type;
 }
 
-/* Returns a number as an integer. Seconds may come as a float (an epoch from SQL). */
+/* Returns a JSON number as an integer. SQL may give seconds since 1970 as a float. */
 static json_t *modify_as_integer(json_t *value)
 {
 	return json_is_real(value) ? json_integer((json_int_t)json_real_value(value)) : json_incref(value);
@@ -136,7 +136,7 @@ static void modify_check_options(struct translation *t)
 		if (!t->command.of[fixed[i]].value)
 			continue;
 		translate_refuse(t, 0, strcat(option, option_row(fixed[i])->name),
-				 "it cannot be changed once the job is submitted");
+				 "the option cannot be changed once the job is submitted");
 		translate_hint(t, "cancel the job and submit it again");
 	}
 	const json_t *array = t->command.of[OPTION_ID_ARRAY].value, *before = t->steps[0].own.of[OPTION_ID_ARRAY].value;
@@ -175,7 +175,7 @@ static json_t *modify_make_answer(struct translation *t, const json_t *before, c
 	option_put(step, "spec", json_sprintf("%s%s", json_string_value(own), json_string_value(end)));
 	json_decref(own);
 	json_decref(end);
-	/* remove "lines" from the new members, so that the stored value stays, as for all members that no option sets */
+	/* keep the stored "lines", as all members that no option sets */
 	json_object_del(step, "lines");
 	for (size_t i = 0; !modify_changes_size(t) && i < sizeof sizes / sizeof *sizes; i++)
 		json_object_del(step, sizes[i]);

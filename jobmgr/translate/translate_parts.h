@@ -1,5 +1,5 @@
-/* translate_parts.h - the data of a translation under way, and the functions that the files of the translator share. For translate*.c
- * only. */
+/* translate_parts.h - the data of a translation under way, and the functions that the files of the translator share. For
+ * translate*.c only. */
 #ifndef ROTA_TRANSLATE_PARTS_H
 #define ROTA_TRANSLATE_PARTS_H
 
@@ -10,7 +10,7 @@ enum { TRANSLATE_LINE_SITE = -1 /* in place of a line number: the site's script 
 
 /* The setting of one option, on the command line or in the script. */
 struct translate_setting {
-	json_t *value; /* value from option_value, may be JSON null; NULL: the option was not given */
+	json_t *value; /* value from option_value(), which may be JSON null; NULL: the option was not given */
 	int line;      /* line of the script; 0: command line; or TRANSLATE_LINE_SITE */
 	bool total;    /* the value is the memory of all nodes together, as PBS counts it */
 	char *written; /* the option as it was written, "-d" or "-l walltime", malloc'ed; NULL: as "--" and its name */
@@ -27,7 +27,7 @@ enum translate_condition {
 	TRANSLATE_FAIL,
 	TRANSLATE_START,
 	TRANSLATE_CORR,
-	TRANSLATE_TEARDOWN, /* only on another whole job: the job has ended, and its staged data is torn down */
+	TRANSLATE_TEARDOWN, /* only for a whole other job as peer: the job has ended, and its staged data is torn down */
 	TRANSLATE_SINGLETON
 };
 
@@ -56,10 +56,11 @@ struct translate_step {
 	int id;
 	int64_t elements; /* number of elements of an array; 0: the step is no array */
 	bool nodes_named;
-	/* Only where there are transfers: it waits for no other step of the script; none waits for it; its nodes make transfers. */
+	/* Only in a script with transfers. is_first: the step waits for no other step of the script; is_last: no step waits for
+	 * it; moves: its nodes make transfers. */
 	bool is_first, is_last, moves;
 	int64_t nodes_min, nodes_max; /* fewest and most nodes; nodes_max 0: as many nodes as the tasks need */
-	/* numbers of tasks and of CPUs; 0 until translate_size_steps() is done: not given */
+	/* numbers of tasks and of CPUs per task; 0 until translate_size_steps() is done, if not given */
 	int64_t ntasks, ntasks_per_node, cpus_per_task;
 };
 
@@ -68,14 +69,14 @@ enum { TRANSLATE_MODE_COPY, TRANSLATE_MODE_RSYNC, TRANSLATE_MODE_LINK, TRANSLATE
 enum { TRANSLATE_KEEP, TRANSLATE_OUT, TRANSLATE_DROP, TRANSLATE_POLICIES };
 enum { TRANSLATE_TRANSFERS_MOST = 100 };
 
-/* Names of directions and of outcomes, in script lines, plans and specs. */
+/* Names of the directions, modes and failure policies of transfers, in script lines, plans and specs. */
 extern const char *const translate_directions[TRANSLATE_DIRECTIONS], *const translate_modes[TRANSLATE_MODES],
 									     *const translate_policies[TRANSLATE_POLICIES];
 
 /* A line "#ROTA stage-in" or the like. */
 struct translate_transfer {
 	enum translate_direction direction;
-	int number;		    /* in the job, from 1 */
+	int number;		    /* number of the transfer in the job, from 1 */
 	int mode;		    /* TRANSLATE_MODE_... */
 	int on_fail;		    /* TRANSLATE_KEEP and so on: what becomes of the data when the job fails */
 	char *source, *destination; /* paths of the transfer in the form that rota-mover takes; the destination of a drop is "" */
@@ -85,15 +86,15 @@ struct translate_transfer {
 	int64_t for_job; /* a repeated transfer: job and number of the earlier transfer; 0: the transfer repeats none */
 	int for_number;
 	int line;
-	int step;    /* index of the step on whose lines it stands; -1: it is of the whole job */
-	int made_by; /* index of the step that makes it; -1: the nodes of the job's steps make it */
+	int step;    /* index of the step below whose line the transfer stands; -1: the transfer is of the whole job */
+	int made_by; /* index of the step that makes the transfer; -1: the nodes of the job's steps make it */
 };
 
-/* Space of a pool of burst_buffer.lua. */
+/* Space that a job requests of a pool of burst_buffer.lua. */
 struct translate_pool {
-	char *name;	  /* NULL: none is asked for */
+	char *name;	  /* name of the pool; NULL: no space is requested */
 	int64_t capacity; /* bytes */
-	int line;	  /* line of the latest directive that asks for the space; 0: --bb on the command line asks for it */
+	int line;	  /* line of the latest directive that requests space; 0: --bb on the command line requests it */
 };
 
 struct translation {
@@ -113,7 +114,7 @@ struct translation {
 	char *arguments;	      /* arguments of the script, as in a spec; NULL: no arguments */
 	char *staging;		      /* directives for burst_buffer.lua, one a line; NULL: none */
 	const char *staging_inserted; /* value of --bb, if it has a directive for burst_buffer.lua; else NULL */
-	struct translate_pool pool;   /* space of a pool that the directives ask for */
+	struct translate_pool pool;   /* space of a pool that the directives request */
 	struct translate_transfer *transfers;
 	int transfer_count;
 	int generated; /* number of steps at the end of `steps` that make transfers */
@@ -135,10 +136,10 @@ bool translate_problem(struct translation *t, int line, const char *option, cons
 bool translate_refuse(struct translation *t, int line, const char *option, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Have so many options been refused that reading stops? Readers of long lists call this before each item. */
+/* Were so many options refused that reading stops? Readers of long lists call this before each item. */
 bool translate_has_enough_problems(const struct translation *t);
 
-/* Warn of an option that has another effect than the user may expect. With --strict the option is refused. */
+/* Add a warning: the option has another effect than the user may expect. With --strict it becomes a refusal. */
 void translate_warn(struct translation *t, int line, const char *option, const char *what, const char *why);
 
 /* Turn each warning into a refusal. */
@@ -229,11 +230,11 @@ void translate_size_steps(struct translation *t); /* translate_size.c: nodes, ta
 void translate_fit(struct translation *t);	  /* translate_fit.c: checks steps against the partitions */
 json_t *translate_plan(struct translation *t);	  /* translate_plan.c: the plan as JSON */
 
-/* translate_staging.c: find the directives for burst_buffer.lua, after translate_size_steps; put them into the plan's job. */
+/* translate_staging.c: find the directives for burst_buffer.lua, after translate_size_steps(); write them into the plan's job. */
 void translate_staging(struct translation *t);
 void translate_staging_json(const struct translation *t, json_t *job);
 
-/* translate_transfer_read.c: read a line that transfers data. Returns false if it is none. */
+/* translate_transfer_read.c: read a script line that transfers data. Returns false if it is not such a line. */
 bool translate_transfer_read(struct translation *t, int line, const struct translate_words *words);
 
 /* translate_transfer.c */
@@ -241,20 +242,20 @@ struct translate_transfer *translate_transfer_add(struct translation *t);
 void translate_transfers_clear(struct translation *t);
 /* Is a path of a transfer in $ROTA_SCRATCH? */
 bool translate_transfer_in_scratch(const char *path);
-/* Is a transfer about this step of the script: for stage-in, does the step need it; else, does it follow the step? */
+/* Does a transfer concern this step of the script: a stage-in, if the step needs its data; else, if it follows the step? */
 bool translate_transfer_is_about(const struct translation *t, const struct translate_transfer *x, int step);
 /* Does the step's node make the transfer? */
 bool translate_transfer_is_of(const struct translation *t, const struct translate_transfer *x, int step);
-/* Put the transfers into the plan's job. */
+/* Write the transfers into the plan's job. */
 void translate_transfers_json(const struct translation *t, json_t *job);
-/* Returns the transfers that a step makes as its spec has them, malloc'ed; NULL: the job has none. */
+/* Returns the text of the transfers that a step makes, for its spec, malloc'ed; NULL: the job has none. */
 char *translate_transfers_spec(const struct translation *t, const struct translate_step *s);
 
 /* translate_transfer_steps.c: add the steps that make transfers, after translate_peers. */
 void translate_transfers(struct translation *t);
 
-/* translate_pool.c: add what a directive asks of a pool, "pool=NAME capacity=SIZE", to t->pool, or refuse it. `line`: 0 on the command
- * line. */
+/* translate_pool.c: add the space that a directive requests, "pool=NAME capacity=SIZE", to t->pool, or refuse it. `line`: 0 on
+ * the command line. */
 void translate_pool(struct translation *t, const char *directive, int line);
 
 /* translate_inside.c: refuse options that sub-steps cannot have. */
@@ -262,48 +263,49 @@ void translate_inside(struct translation *t);
 /* Refuse numbers of nodes that sub-steps cannot have. Called after translate_size_steps. */
 void translate_inside_sizes(struct translation *t);
 
-/* translate_fit_same.c: checks steps on the same nodes. Returns the nodes that are left by --nodelist and --exclude of all steps on
- * the same nodes, as {"n1": true}, at the index translate_step.same; NULL: no list is known there. Called by translate_fit. */
+/* translate_fit_same.c: check steps on the same nodes. Returns, by index translate_step.same, the nodes that --nodelist and
+ * --exclude of all steps on the same nodes leave, as {"n1": true}; NULL: not known. Called by translate_fit(). */
 json_t **translate_fit_same(struct translation *t, const int *partitions);
 
-/* translate_fit_runs.c: does the peer have nodes, now or before, whenever the step runs? If it may be skipped, it does not. */
+/* translate_fit_runs.c: does `peer` certainly have or had nodes whenever `step` runs? False if the peer may be skipped. */
 bool translate_fit_runs(const struct translation *t, int step, int peer);
 
-/* translate_fit_others.c: checks --other-nodes against the nodes of the partitions and these lists. Called by translate_fit. */
+/* translate_fit_others.c: check --other-nodes against the nodes of the partitions and the lists of translate_fit_same(). Called
+ * by translate_fit(). */
 void translate_fit_others(struct translation *t, const int *partitions, json_t *const *lists);
 
-/* translate_plan.c: put the members of the job, all of them or only those that were given. */
+/* translate_plan.c: write the plan's members of the job, all of them or only those of which the option was given. */
 void translate_job_json(struct translation *t, json_t *job, bool only_given);
 
 struct order_spec;
-/* translate_checkpoint.c: refuse options of checkpoints that do not go together. */
+/* translate_checkpoint.c: refuse checkpoint options of a step that do not go together. */
 void translate_checkpoint_check(struct translation *t, const struct translate_step *s);
-/* Returns the folder for the checkpoints of a step, as the option has it or the default; NULL if the step has none. */
+/* Returns the folder for the checkpoints of a step, from the option or the default; NULL if the step has no --checkpoint. */
 const char *translate_checkpoint_dir(const struct translation *t, const struct translate_step *s);
-/* May the driver of a step restore its program? The restored program goes on writing its output files, so each attempt appends to
- * them. */
+/* Can the driver of a step restore the program itself? A restored program goes on writing its output files, so each attempt
+ * appends to them. */
 bool translate_checkpoint_appends(const struct translation *t, const struct translate_step *s);
 /* Set the members of a spec about checkpoints. `dir`: the absolute path of their folder; NULL if the step has none. */
 void translate_checkpoint_spec(const struct translation *t, const struct translate_step *s, const char *dir,
 			       struct order_spec *spec);
-/* Returns what the database has to know about the checkpoints of a step; JSON null if it has none. */
+/* Returns the plan's member about the checkpoints of a step; JSON null if the step has no --checkpoint. */
 json_t *translate_checkpoint_json(const struct translation *t, const struct translate_step *s);
 
 /* translate_step.c: returns the members of the plan with the requests of a step, without its spec. */
 json_t *translate_step_asks(struct translation *t, const struct translate_step *s);
-/* Does the step's own line have only options that name peers? Do two steps have such lines and the same size, and so request the
- * same? */
+/* asks_nothing: has the step's own line only options that name peers? asks_alike: have two steps such lines and the same size,
+ * and so request the same? */
 bool translate_step_asks_nothing(const struct translate_step *s);
 bool translate_step_asks_alike(const struct translate_step *a, const struct translate_step *b);
-/* Returns the lines of those given options that only the database can check, such as {"licenses": 3}. Line 0 is the command
- * line. */
+/* Returns the line numbers of those of the options `ids` that were given, such as {"licenses": 3}: only the database can check
+ * these. Line 0 is the command line. */
 json_t *translate_lines_json(const struct translation *t, const struct translate_step *s, const enum option_id *ids,
 			     size_t count);
 
 /* Returns the number of GPUs that a step requests on each node. */
 int64_t translate_gpus(struct translation *t, const struct translate_step *s);
 
-/* Returns the MiB that a step requests on a node where it has so many tasks; 0: none, or all that the node has. */
+/* Returns the MiB of memory that a step requests on a node on which it has `tasks` tasks; 0: none, or all memory of the node. */
 int64_t translate_memory(struct translation *t, const struct translate_step *s, int64_t tasks);
 
 /* translate_feature.c: does a node with these features (a list of strings) meet the expression of a valid --constraint? */
@@ -324,7 +326,7 @@ const char *translate_condition_name(enum translate_condition condition);
 /* translate_credential.c: returns the names of the credentials that a step needs, with commas between, malloc'ed; NULL: none. */
 char *translate_credentials(const struct translation *t, const struct translate_step *s);
 
-/* Returns the names of the credentials that are to be taken along with the submission. */
+/* Returns the names of the credentials that are added with the submission (NAME:forward). */
 json_t *translate_forwards(const struct translation *t);
 
 #endif

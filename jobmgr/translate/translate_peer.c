@@ -1,5 +1,5 @@
-/* translate_peer.c - edges between steps, from --after, --dependency, --with, --same-nodes and --other-nodes; if no step names
- * peers, each step waits for the step before it.
+/* translate_peer.c - makes the edges between steps from --after, --dependency, --with, --same-nodes and --other-nodes; if no step
+ * names peers, each step waits for the step before it.
  *
  * Called by: translate.c, after the script is read.
  * Invariants:
@@ -21,14 +21,14 @@ struct peers {
 	bool full;    /* the limit of edges was reached and reported as a problem */
 };
 
-/* The option whose list is being read, and for which step. */
+/* An option whose list of peers is being read, for one step. */
 struct peer_list {
 	struct peers *p;
 	struct translate_step *s;
 	enum translate_kind kind;
 	const char *option; /* name of the option, a static string */
 	int line;
-	bool own; /* the option is on the step's own line, so it may name steps of the script */
+	bool own; /* the option is on the step's own line, so it may name other steps of the script */
 };
 
 static const char *const kinds[] = {"after", "with", "same_nodes", "other_nodes"};
@@ -116,7 +116,7 @@ static void peer_refuse_unknown(struct peer_list *l, const char *name)
 		translate_hint(t, "peers are steps of this script, or jobs by their number: 812, 812.solve");
 }
 
-/* Add an edge to a peer that is a step of this script. */
+/* Add an edge from the step to a peer that is a step of this script. */
 static void peer_add_step(struct peer_list *l, const char *name, enum translate_condition condition)
 {
 	struct translation *t = l->p->t;
@@ -131,7 +131,7 @@ static void peer_add_step(struct peer_list *l, const char *name, enum translate_
 		peer_add_edge(l, &(struct translate_edge){.kind = l->kind, .condition = condition, .peer = peer});
 }
 
-/* Add an edge to a peer given as STEP, JOB or JOB.STEP. */
+/* Add an edge from the step to a peer that is given as STEP, JOB or JOB.STEP. */
 static void peer_add(struct peer_list *l, const char *name, enum translate_condition condition)
 {
 	struct translate_edge edge = {.kind = l->kind, .condition = condition, .peer = -1};
@@ -158,7 +158,7 @@ static void peer_add(struct peer_list *l, const char *name, enum translate_condi
 	}
 	if (l->kind == TRANSLATE_SAME_NODES && !*rest) {
 		translate_refuse(l->p->t, l->line, l->option, "steps of job %s may have different nodes", name);
-		translate_hint(l->p->t, "name one of its steps, as in %s.solve", name);
+		translate_hint(l->p->t, "name a step of that job, as in %s.solve", name);
 		return;
 	}
 	if (*rest)
@@ -214,7 +214,7 @@ static void peer_read_dependency(struct peer_list *l, char *text)
 		return;
 	}
 	if (strncmp(text, "singleton:", strlen("singleton:")) == 0) {
-		translate_refuse(l->p->t, l->line, l->option, "singleton takes no job");
+		translate_refuse(l->p->t, l->line, l->option, "singleton takes no job number");
 		translate_hint(l->p->t, "write singleton alone: it is for all of your jobs of the same name");
 		return;
 	}
@@ -320,7 +320,7 @@ static void peer_check_twice(struct translation *t, const struct translate_step 
 	free(sorted);
 }
 
-/* Refuse a --same-nodes that names several steps or an array. */
+/* Refuse --same-nodes if it names several steps or an array. */
 static void peer_check_same_nodes(struct translation *t, const struct translate_step *s)
 {
 	int count = 0;
@@ -338,7 +338,7 @@ static void peer_check_same_nodes(struct translation *t, const struct translate_
 	}
 }
 
-/* Does the script have --after=none for all steps? The steps are then not chained in their order. */
+/* Do these settings have --after=none for all steps? Then the steps do not wait for each other in their order. */
 static bool peer_frees_all(const struct translate_set *set)
 {
 	const json_t *value = set->of[OPTION_ID_AFTER].value;
@@ -350,8 +350,8 @@ static bool peer_is_named(const struct translate_step *s)
 	return s->own.of[OPTION_ID_AFTER].value || s->own.of[OPTION_ID_DEPENDENCY].value || s->own.of[OPTION_ID_WITH].value;
 }
 
-/* Read the peers that a step waits for: those on its own line, or else the step before it in a plain sequence, or else the peers
- * of the job. */
+/* Make the edges of a step to the peers that it waits for: those on its own line; or else, in a plain sequence, the step before
+ * it; or else the peers of the whole job. */
 static void peer_read_step_after(struct peers *p, struct translate_step *s)
 {
 	struct translation *t = p->t;

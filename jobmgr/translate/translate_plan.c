@@ -1,4 +1,4 @@
-/* translate_plan.c - the plan as JSON: job, steps and edges.
+/* translate_plan.c - writes the plan as JSON: job, steps and edges.
  *
  * Called by: translate.c, as the last stage, if there is no problem.
  * Invariants:
@@ -66,7 +66,7 @@ static json_t *plan_make_arguments(const struct translate_request *q)
 	return list;
 }
 
-/* Does a step need credentials? */
+/* Does any step of the plan need credentials? */
 static bool plan_needs_credentials(const struct translation *t)
 {
 	for (int i = 0; i < t->step_count; i++) {
@@ -128,7 +128,7 @@ static json_t *plan_make_spec_end(struct translation *t, const struct translate_
 	return translate_spec_end(t, s, &base, name, account ? account : "");
 }
 
-/* Returns the lines at the end of text `a` with which `b` ends, too. */
+/* Returns the start in `a` of the whole lines with which both texts end. */
 static const char *plan_find_shared_end(const char *a, const char *b)
 {
 	const char *at = a + strlen(a), *of = b + strlen(b), *found = at;
@@ -146,7 +146,7 @@ static bool plan_begins_character(char byte)
 	return ((unsigned char)byte & 0xc0) != 0x80;
 }
 
-/* Put the part of a step's spec that is not in the plan's "spec_end". */
+/* Write into a step's JSON that part of its spec that the plan's "spec_end" does not have. */
 static void plan_put_spec(struct translation *t, json_t *json, const struct translate_step *s, const json_t *plan)
 {
 	json_t *end = plan_make_spec_end(t, s, json_object_get(plan, "job"));
@@ -162,7 +162,7 @@ static void plan_put_spec(struct translation *t, json_t *json, const struct tran
 	json_decref(end);
 }
 
-/* Returns the members of the plan that each step has for itself. The other members are in "common". */
+/* Returns those members of a step that are never in the plan's "common". */
 static json_t *plan_make_own(const struct translation *t, const struct translate_step *s)
 {
 	struct order_spec base = plan_base_spec(t, s);

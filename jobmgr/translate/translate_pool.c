@@ -1,9 +1,9 @@
-/* translate_pool.c - space of a pool of burst_buffer.lua: "#BB_LUA ... pool=NAME capacity=SIZE".
+/* translate_pool.c - reads which space of a pool of burst_buffer.lua a job requests: "#BB_LUA ... pool=NAME capacity=SIZE".
  *
  * Called by: translate_staging.c.
  * Invariants:
  * - Both words are in one directive. Of several directives, the sizes are added up and the last pool counts, as for Slurm.
- * - A pool without a capacity asks for nothing. Whether there is such a pool is the database's to say. */
+ * - A pool without a capacity requests nothing. The database checks whether there is such a pool. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ enum { POOL_LONGEST = 64 };
 
 static const int64_t pool_most = INT64_MAX / 2;
 
-/* Returns the value of the last word `key` of a directive, malloc'ed; NULL: there is none. */
+/* Returns the value of the last word `key`=VALUE of a directive, malloc'ed; NULL: there is none. */
 static char *directive_value(const char *directive, const char *key)
 {
 	const char *found = NULL;
@@ -26,7 +26,7 @@ static char *directive_value(const char *directive, const char *key)
 	return found ? xasprintf("%.*s", (int)strcspn(found, " \t"), found) : NULL;
 }
 
-/* Returns the bytes of a unit: "" is 1 byte; K to P and KiB to PiB are powers of 1024, KB to PB powers of 1000; 0: no such
+/* Returns the number of bytes of a unit: "" is 1; K to P and KiB to PiB are powers of 1024, KB to PB powers of 1000; 0: no such
  * unit. */
 static int64_t unit_bytes(const char *unit)
 {
@@ -42,7 +42,7 @@ static int64_t unit_bytes(const char *unit)
 	return bytes;
 }
 
-/* Returns the bytes of a size such as "10G"; 0: not a size, or too large. */
+/* Returns the number of bytes of a size such as "10G"; 0: not a size, or too large. */
 static int64_t size_bytes(const char *size)
 {
 	char *unit;
@@ -51,7 +51,7 @@ static int64_t size_bytes(const char *size)
 	return *size < '0' || *size > '9' || bytes == 0 || number > pool_most / bytes ? 0 : number * bytes;
 }
 
-/* Returns whether the directive asks for space rightly. */
+/* Returns true if the directive's pool and size are valid; else refuses the directive. */
 static bool pool_check(struct translation *t, int line, const char *pool, const char *size)
 {
 	if (!pool || !*pool || strlen(pool) > POOL_LONGEST) {

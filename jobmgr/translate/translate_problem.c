@@ -46,7 +46,8 @@ static const char *problem_find_field(const struct translation *t, const char *o
 	return NULL;
 }
 
-/* Say in a problem with the line TRANSLATE_LINE_SITE which field of the site's script it is about. */
+/* If the site's script has set the option of a problem (line TRANSLATE_LINE_SITE), name the field of that script in the
+ * message. */
 static void problem_name_field(const struct translation *t, struct translate_problem *problem)
 {
 	const char *field = problem->line == TRANSLATE_LINE_SITE ? problem_find_field(t, problem->option) : NULL;
@@ -94,7 +95,7 @@ void translate_warn(struct translation *t, int line, const char *option, const c
 	snprintf(warning.option, sizeof warning.option, "%s", translate_written(t, line, option));
 	snprintf(warning.message, sizeof warning.message, "%s%s", what, why ? why : "");
 	problem_name_field(t, &warning);
-	/* An option of the preamble counts for several steps. */
+	/* An option of the preamble applies to several steps, but is warned of once. */
 	for (int i = 0; i < t->warnings.count; i++)
 		if (t->warnings.list[i].line == line && strcmp(t->warnings.list[i].option, warning.option) == 0 &&
 		    strcmp(t->warnings.list[i].message, warning.message) == 0)
@@ -142,8 +143,8 @@ void translate_problems_free(struct translate_problems *problems)
 	memset(problems, 0, sizeof *problems);
 }
 
-/* Set an error to the text of a problem, such as "heat.sh:12: --tme: unknown option". A problem of the command line has no file,
- * unless the job has a label. */
+/* Set an error to the text of a problem, such as "heat.sh:12: --tme: unknown option". For a problem of the command line the
+ * text has no file, unless the job has a label. */
 static void problem_write_error(const char *file, const char *label, const struct translate_problem *problem, struct err *e)
 {
 	char where[300] = "";

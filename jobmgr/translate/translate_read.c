@@ -1,4 +1,4 @@
-/* translate_read.c - from the bytes of a script to sets of options and steps with their lines.
+/* translate_read.c - reads the bytes of a script into sets of options, and steps with their lines.
  *
  * Called by: translate.c, as the first stage. Directives stand at the beginning of a line:
  *   #ROTA step NAME [OPTION]...  begins a step, anywhere
@@ -24,7 +24,7 @@ struct reader {
 	struct translate_shell shell;
 };
 
-/* Returns the text of a line after `word`, or NULL if the line does not begin with `word`. */
+/* Returns the text of a line after `word`, or NULL if the line does not begin with `word`. *left is set to its size. */
 static const char *read_after_word(const char *text, size_t size, const char *word, size_t *left)
 {
 	size_t length = strlen(word);
@@ -81,9 +81,9 @@ static void read_rota_line(struct reader *r, const char *text, size_t size)
 	} else if (words.count > 0 && strcmp(words.list[0], "step") == 0) {
 		read_step(r, &words);
 	} else if (words.count > 0 && translate_transfer_read(t, r->line, &words)) {
-		; /* read */
+		; /* the directive was read */
 	} else if (words.count > 0 && words.list[0][0] != '-') {
-		translate_refuse(t, r->line, "", "\"%s\" is none of step, stage-in and stage-out, and no option",
+		translate_refuse(t, r->line, "", "\"%s\" is neither step, stage-in, stage-out nor an option",
 				 OPTION_QUOTE(words.list[0]));
 		translate_hint(t, "write #ROTA step NAME [OPTION]..., #ROTA stage-in SOURCE -> DESTINATION, or #ROTA OPTION...");
 	} else if (words.count > 0 && t->has_steps) {
@@ -199,7 +199,7 @@ static bool read_check_bytes(struct translation *t)
 	return read_check_first_line(t, script, byte ? (size_t)(byte - script) : size);
 }
 
-/* Refuse options before the first step that name peers of one step, if the script has several steps. */
+/* Refuse options that name peers of one step, if they stand before the first step of a script of several steps. */
 static void read_check_header(struct translation *t, const struct translate_set *set)
 {
 	for (int i = 0; t->step_count > 1 && i < OPTION_SETTINGS; i++) {
@@ -207,7 +207,7 @@ static void read_check_header(struct translation *t, const struct translate_set 
 			continue;
 		char option[64] = "--";
 		translate_refuse(t, set->of[i].line, strcat(option, option_row((enum option_id)i)->name),
-				 "it is for one step, and the script has several");
+				 "the option is for one step, but the script has several steps");
 		translate_hint(t, "give it on that step's #ROTA step line");
 	}
 }

@@ -1,8 +1,8 @@
-/* translate_set.c - settings: from options as written to sets of values, and which of several sets of settings counts for a step.
+/* translate_set.c - reads options into sets of settings, and finds which of several settings of an option applies to a step.
  *
  * Called by: translate.c, translate_modify.c and translate_read.c, which read options; all later stages, which read settings.
  * Invariants:
- * - The value of a setting was made by option_value. */
+ * - The value of a setting was made by option_value(). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "jobmgr/translate/option_text.h"
 #include "jobmgr/translate/translate_parts.h"
 
-/* A set of settings into which the options of one line are read. */
+/* Target of the options of one line: the set of settings that they are read into. */
 struct set_target {
 	struct translation *t;
 	struct translate_set *set;
@@ -39,7 +39,7 @@ static void set_put(struct set_target *p, const struct option_row *row, const ch
 	}
 	struct translate_setting *setting = &p->set->of[row->id];
 	if (p->own && row->level == OPTION_JOB) {
-		translate_refuse(p->t, p->line, p->written, "it is for the whole job, not for one step");
+		translate_refuse(p->t, p->line, p->written, "the option is for the whole job, not for one step");
 		translate_hint(p->t, "give it on a #ROTA line before the first step");
 		return;
 	}
@@ -57,7 +57,7 @@ static void set_put(struct set_target *p, const struct option_row *row, const ch
 	*setting = (struct translate_setting){value, p->line, total, set_written(p, row)};
 }
 
-/* Note #PBS -j oe: errors go with the output, whatever other #PBS lines say. */
+/* Set standard error to go with the output (#PBS -j oe), whatever other #PBS lines say. */
 static void set_join_errors(struct set_target *p)
 {
 	struct translate_setting *setting = &p->set->of[OPTION_ID_ERROR];
@@ -65,10 +65,10 @@ static void set_join_errors(struct set_target *p)
 	*setting = (struct translate_setting){.value = json_null(), .line = p->line};
 }
 
-/* Set an option of Rota from a #PBS option. If it is a list, the lists of several lines are joined. */
+/* Set an option of Rota from a #PBS option. If its value is a list, the lists of several lines are joined. */
 static void set_put_pbs(void *to, const struct option_row *row, const char *text, bool total)
 {
-	enum { LONGEST = 4096 }; /* longest list in characters, since each addition reads the whole list again */
+	enum { LONGEST = 4096 }; /* longest joined list in bytes: each addition reads the whole list again */
 	struct set_target *p = to;
 	const json_t *before = row->kind != OPTION_IGNORED ? p->set->of[row->id].value : NULL;
 	char separator = row->kind == OPTION_EXPORT ? ',' : row->kind == OPTION_FEATURES ? '&' : '\0';
@@ -116,7 +116,7 @@ static int set_put_valued(struct set_target *p, const struct option_row *row, co
 		set_put(p, row, words[1], false);
 		return 2;
 	}
-	translate_refuse(p->t, p->line, p->written, "it needs a value");
+	translate_refuse(p->t, p->line, p->written, "the option needs a value");
 	translate_hint(p->t, "write --%s=%s", row->name, row->argument);
 	return 1;
 }
@@ -134,7 +134,7 @@ static int set_read_long(struct set_target *p, const char *const *words, int cou
 	else if (undone && undone->kind == OPTION_FLAG && !equals)
 		set_put(p, undone, "no", false);
 	else if (undone && undone->kind == OPTION_FLAG)
-		translate_refuse(p->t, p->line, p->written, "it takes no value");
+		translate_refuse(p->t, p->line, p->written, "the option takes no value");
 	else
 		set_refuse_unknown(p, name);
 	free(name);
@@ -153,7 +153,8 @@ static int set_read_short(struct set_target *p, const char *const *words, int co
 	if (*row->argument)
 		return set_put_valued(p, row, attached, words, count);
 	if (attached)
-		translate_refuse(p->t, p->line, p->written, "it takes no value, but \"%s\" was given", OPTION_QUOTE(attached));
+		translate_refuse(p->t, p->line, p->written, "the option takes no value, but \"%s\" was given",
+				 OPTION_QUOTE(attached));
 	else
 		set_put(p, row, "yes", false);
 	return 1;
@@ -186,9 +187,9 @@ static int set_read_pbs(struct set_target *p, const char *const *words, int coun
 	if (letter == '-')
 		translate_refuse(p->t, p->line, p->written, "PBS has no long options; write it on a #ROTA line");
 	else if (needs && !*value)
-		translate_refuse(p->t, p->line, p->written, "it needs a value");
+		translate_refuse(p->t, p->line, p->written, "the option needs a value");
 	else if (!needs && *value)
-		translate_refuse(p->t, p->line, p->written, "it takes no value");
+		translate_refuse(p->t, p->line, p->written, "the option takes no value");
 	else if (letter != 'l')
 		set_put_pbs_letter(p, letter, value);
 	else
@@ -284,7 +285,7 @@ int translate_choose_rival(struct translation *t, const struct translate_step *s
 	if (rank_a == rank_b) {
 		char option[64];
 		snprintf(option, sizeof option, "--%s", option_row(b)->name);
-		translate_refuse(t, of_b->line, option, "it contradicts --%s", option_row(a)->name);
+		translate_refuse(t, of_b->line, option, "the option contradicts --%s", option_row(a)->name);
 		translate_hint(t, "give one of the two");
 	}
 	return rank_a <= rank_b ? (int)a : (int)b;

@@ -2,13 +2,15 @@
  *
  * Called by: translate_read.c, for each line outside here-documents.
  * Invariants:
- * - A here-document whose end is not in the script counts as none, so a wrong guess never hides the rest of the script.
- * - The work is linear in the script: skipped lines are not read again, and searches without a result are bounded. */
+ * - A here-document whose end is not in the script is ignored, so a wrong guess never hides the rest of the script.
+ * - The work is linear in the script: skipped lines are not read again, and the number of searches that find nothing is
+ *   bounded. */
 #include <string.h>
 
 #include "jobmgr/translate/translate_parts.h"
 
-/* Kinds of quotes and parentheses on the stack, innermost on top; MISSES_MOST: limit of searches without a result. */
+/* Kinds of quotes and parentheses on the stack, innermost on top. MISSES_MOST: most searches for the end of a here-document
+ * that find nothing. */
 enum { CODE = 'c', SINGLE = 's', DOUBLE = 'd', ARITHMETIC = 'a', MISSES_MOST = 32 };
 
 static char shell_top(const struct translate_shell *s)
@@ -81,8 +83,8 @@ static const char *shell_take_word(struct translate_shell *s, const char *c, con
 	return c;
 }
 
-/* Read one character of shell code, and what it begins: a comment, quote, parenthesis or here-document. `word`: a word begins at
- * the character. Returns the text after it. */
+/* Read one character of shell code, and what it begins: a comment, quote, parenthesis or here-document. `word`: a word begins
+ * at the character. Returns the text after what was read. */
 static const char *shell_take_code(struct translate_shell *s, const char *c, const char *end, bool word)
 {
 	bool twice = c + 1 < end && c[1] == c[0];
@@ -130,8 +132,8 @@ static bool shell_take_line(struct translate_shell *s, const char *c, const char
 	return shell_top(s) == SINGLE || shell_top(s) == DOUBLE;
 }
 
-/* Returns the text after the line that ends the here-document, or NULL if there is no such line. `lines` is set to the number of
- * its lines. */
+/* Returns the text after the line that ends the here-document, or NULL if there is no such line. *lines is set to the number of
+ * the document's lines. */
 static const char *shell_find_end(const struct translate_document *d, const char *text, const char *end, int *lines)
 {
 	size_t length = strlen(d->word);

@@ -2,11 +2,11 @@
  *
  * Called by: translate.c, translate_modify.c, after all options are read.
  * Invariants:
- * - A change goes through the same parser and the same checks as an option of the command line.
- * - An option that was changed has no other setting, and neither have options that would displace it. */
+ * - Changes are parsed and checked as options of the command line are.
+ * - A changed option has no other setting, and options that would displace it have none. */
 #include "jobmgr/translate/translate_parts.h"
 
-/* Options that displace each other. */
+/* Groups of options that displace each other; a group of two repeats its first. */
 static const enum option_id rivals[][3] = {
 	{OPTION_ID_MEM, OPTION_ID_MEM_PER_CPU, OPTION_ID_MEM},
 	{OPTION_ID_AFTER, OPTION_ID_DEPENDENCY, OPTION_ID_AFTER},
@@ -18,7 +18,7 @@ static void site_unset(struct translate_set *set, enum option_id id)
 	translate_setting_clear(&set->of[id]);
 }
 
-/* Forget an option wherever it was given for the job. A submitted step that is modified keeps what it has. */
+/* Remove the settings of an option of the job. The options that a submitted step has, which is being modified, are kept. */
 static void site_forget(struct translation *t, enum option_id id)
 {
 	site_unset(&t->command, id);

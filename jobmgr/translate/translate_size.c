@@ -1,5 +1,5 @@
-/* translate_size.c - the size of each step: nodes, tasks, elements of arrays. Also numbers the steps, and checks that the
- * requests of a step agree.
+/* translate_size.c - computes the size of each step: nodes, tasks, elements of arrays. Also numbers the steps, and checks that
+ * the options of a step agree.
  *
  * Called by: translate.c after the graph is known, and translate_modify.c, both only if there is no problem.
  * Invariants:
@@ -61,10 +61,10 @@ static void size_refuse_difference(struct translation *t, const struct translate
 	size_write_count(others, sizeof others, peer);
 	translate_refuse(t, s->line, "--same-nodes", "\"%s\" requests %s, but \"%s\", whose nodes it shares, requests %s",
 			 s->name, own, peer->name, others);
-	translate_hint(t, "remove --nodes from one of them; it then has the nodes of the other");
+	translate_hint(t, "remove --nodes from one of the two steps; that step then has the nodes of the other");
 }
 
-/* Give steps on the same nodes the same number of nodes: the number that one of them requests, or else what the largest step
+/* Set the same number of nodes for steps on the same nodes: the number that one of them requests, or else the most that one
  * needs. */
 static void size_share_nodes(struct translation *t)
 {
@@ -88,7 +88,7 @@ static void size_share_nodes(struct translation *t)
 	free(named);
 }
 
-/* Check the number of a step's tasks against its nodes. Set the number if it was not given. */
+/* Check the number of a step's tasks against its number of nodes. If the number of tasks was not given, set it. */
 static void size_place_tasks(struct translation *t, struct translate_step *s)
 {
 	int64_t asked = s->ntasks;
@@ -118,7 +118,7 @@ static void size_place_tasks(struct translation *t, struct translate_step *s)
 	}
 }
 
-/* Check --gpus, which counts the GPUs of all nodes: each node gets the same number. */
+/* Check --gpus, which is the number of GPUs on all nodes together: it must be a multiple of the number of nodes. */
 static void size_check_gpus(struct translation *t, const struct translate_step *s)
 {
 	int which = translate_choose_rival(t, s, OPTION_ID_GPUS, OPTION_ID_GPUS_PER_NODE),
@@ -127,7 +127,8 @@ static void size_check_gpus(struct translation *t, const struct translate_step *
 	if (gpus == 0)
 		return;
 	if (s->nodes_min != s->nodes_max)
-		translate_refuse(t, line, "--gpus", "it counts the GPUs of all nodes, and the number of nodes is not fixed");
+		translate_refuse(t, line, "--gpus",
+				 "the option counts the GPUs of all nodes, but the number of nodes is not fixed");
 	else if (gpus % s->nodes_min != 0)
 		translate_refuse(t, line, "--gpus", "%" PRId64 " is not a multiple of the %" PRId64 " nodes", gpus, s->nodes_min);
 	else
@@ -141,7 +142,7 @@ static void size_check_lists(struct translation *t, const struct translate_step 
 	int64_t listed = (int64_t)json_array_size(wanted);
 	if (listed > 0 && s->nodes_min > listed) {
 		translate_refuse(t, translate_find_line(t, s, OPTION_ID_NODELIST), "--nodelist",
-				 "%" PRId64 " nodes are requested, but it names %" PRId64, s->nodes_min, listed);
+				 "%" PRId64 " nodes are requested, but the list names %" PRId64, s->nodes_min, listed);
 		translate_hint(t,
 			       "name at least as many nodes as are requested; without --nodes, the step has all that are named");
 	}
@@ -172,13 +173,14 @@ static void size_check_times(struct translation *t, const struct translate_step 
 	int64_t now = t->request->now, from = begin > now ? begin : now, needed = shortest ? shortest : limit;
 	int line = translate_find_line(t, s, OPTION_ID_DEADLINE);
 	if (limit && shortest > limit)
-		translate_refuse(t, translate_find_line(t, s, OPTION_ID_TIME_MIN), "--time-min", "it is longer than --time");
+		translate_refuse(t, translate_find_line(t, s, OPTION_ID_TIME_MIN), "--time-min",
+				 "the lowest time limit is longer than --time");
 	if (!deadline || !(size_is_changed(t, OPTION_ID_DEADLINE) || size_is_changed(t, OPTION_ID_BEGIN)))
 		return;
 	if (deadline <= now)
-		translate_refuse(t, line, "--deadline", "the moment has passed");
+		translate_refuse(t, line, "--deadline", "the deadline has passed");
 	else if (deadline <= begin)
-		translate_refuse(t, line, "--deadline", "it is not after --begin");
+		translate_refuse(t, line, "--deadline", "the deadline is not after --begin");
 	else if (needed > deadline - from) {
 		translate_refuse(t, line, "--deadline",
 				 "the step may need %" PRId64 " second%s, and %" PRId64 " %s left before it", needed,
@@ -187,7 +189,7 @@ static void size_check_times(struct translation *t, const struct translate_step 
 	}
 }
 
-/* Refuse options that an eternal step cannot have: it has no end, and runs again. */
+/* Refuse options that contradict --eternal: such a step has no end, and is queued again. */
 static void size_check_eternal(struct translation *t, const struct translate_step *s)
 {
 	int line = translate_find_line(t, s, OPTION_ID_ETERNAL);
@@ -251,7 +253,7 @@ static void size_number_steps(struct translation *t)
 	}
 }
 
-/* Returns about how many bytes the value of an option takes. */
+/* Returns about how many bytes the value of an option takes in the plan. */
 static size_t size_weigh(const json_t *value)
 {
 	enum { ITEM = 32, MEMBER = 96 };

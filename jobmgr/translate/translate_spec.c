@@ -1,5 +1,5 @@
-/* translate_spec.c - makes the spec of a step (lib/order.h): the text by which a node runs the step, and which the authenticator
- * covers.
+/* translate_spec.c - makes the spec of a step (lib/order.h): the text that tells the node how to run the step. The authenticator
+ * covers it.
  *
  * Called by: translate_plan.c, translate_modify.c.
  * Invariants:
@@ -55,15 +55,16 @@ static char *spec_output(const struct translation *t, const struct translate_ste
 	return whole;
 }
 
-/* Must the step end when the lease of its node runs out? This is the default for a step that may be requeued, because it must not
- * run twice. */
+/* Must a node end the step when the node's lease runs out (--node-loss=fence)? This is the default for a step that may be
+ * requeued, since it must not run twice at once. */
 static bool spec_is_fenced(const struct translation *t, const struct translate_step *s)
 {
 	const char *given = spec_text(t, s, OPTION_ID_NODE_LOSS);
 	return *given ? strcmp(given, "fence") == 0 : !json_is_false(translate_value(t, s, OPTION_ID_REQUEUE));
 }
 
-/* Put the lowest and highest index of an array into the spec, and the distance between two indices, or 1 if distances differ. */
+/* Write the lowest and highest index of an array into the spec, and the distance between two indices, or 1 if distances
+ * differ. */
 static void spec_put_array(const struct translation *t, const struct translate_step *s, struct order_spec *spec)
 {
 	const json_t *range, *indices = json_object_get(translate_value(t, s, OPTION_ID_ARRAY), "indices");
@@ -88,7 +89,7 @@ static void spec_put_signal(const struct translation *t, const struct translate_
 	spec->signal_shell = json_is_true(json_object_get(asked, "shell"));
 }
 
-/* Returns the idle limit of sessions. One that is too long for a spec is as good as the longest. */
+/* Returns the limit of --idle-timeout in seconds. A limit that is too long for a spec becomes the longest possible. */
 static int spec_idle_timeout(const struct translation *t, const struct translate_step *s)
 {
 	int64_t seconds = translate_number(t, s, OPTION_ID_IDLE_TIMEOUT, 0);
@@ -113,8 +114,8 @@ json_t *translate_spec_own(const struct translation *t, const struct translate_s
 	return spec_make_json(order_spec_write_own(&spec));
 }
 
-/* Returns the directory of the submission, or NULL if the working directory is the same. A modified step keeps its directory of
- * submission. */
+/* Returns the directory in which the step was submitted, or NULL if it is the working directory. A modified step keeps the
+ * directory of its submission. */
 static const char *spec_submit_dir(const struct translation *t, const struct order_spec *base, const char *folder)
 {
 	const char *before = base->submit_dir ? base->submit_dir : base->workdir;

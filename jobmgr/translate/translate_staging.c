@@ -1,9 +1,11 @@
-/* translate_staging.c - directives for the site's burst_buffer.lua: lines "#BB_LUA ..." at the head of the script, and those of --bb.
+/* translate_staging.c - finds directives for the site's burst_buffer.lua: lines "#BB_LUA ..." at the head of the script, and in
+ * --bb.
  *
  * Called by: translate.c, after the sizes of steps are known; translate_plan.c.
  * Invariants:
  * - The head of a script ends before the first line that is neither empty nor begins with "#". A line of blanks ends it, too.
- * - The name of a directive is a prefix: "#BB_LUATIC" counts, as for Slurm. A "\" at the end of a directive joins the next one. */
+ * - The name of a directive is a prefix: "#BB_LUATIC" counts, as for Slurm. A "\" at the end of a directive joins the next
+ *   one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,18 +14,18 @@
 
 enum { DIRECTIVES_LONGEST = 65536 };
 
-/* Directives as they are found: one a line, joined lines as one. */
+/* The directives found so far: one a line, continued lines joined. */
 struct directives {
 	struct translation *t;
 	char *text;
 	size_t length;
 	bool joined; /* the last line ended with a backslash */
-	int line;    /* line of the first directive; 0: it is on the command line */
-	int *lines;  /* line of each directive */
+	int line;    /* line of the first directive in the script; 0: it is on the command line */
+	int *lines;  /* line of each directive, by its index; 0: it is on the command line */
 	int count;
 };
 
-/* Is this line a directive? */
+/* Is this line a directive for burst_buffer.lua? */
 static bool directives_has(const struct directives *d, const char *line, size_t size)
 {
 	const char *name = d->t->request->directive;
@@ -49,8 +51,8 @@ static void directives_add(struct directives *d, const char *line, size_t size, 
 	d->length += size - skip;
 }
 
-/* Find the directives of a text. `head`: the text is a script, of which only the head counts. Returns the number of other lines of
- * a text that is no script. */
+/* Add the directives of a text. `head`: the text is a script, of which only the head is read; returns 0. Else it is the value
+ * of --bb; returns the number of lines that are neither empty nor a directive. */
 static int directives_read(struct directives *d, const char *text, size_t size, bool head)
 {
 	const char *end = text + size;
@@ -72,7 +74,7 @@ static int directives_read(struct directives *d, const char *text, size_t size, 
 	return head ? 0 : others;
 }
 
-/* Read what each directive asks of a pool. */
+/* Read from each directive which space of a pool it requests. */
 static void directives_pools(const struct directives *d)
 {
 	const char *text = d->text;
@@ -102,7 +104,7 @@ static void directives_check(const struct directives *d)
 				 t->request->directive, d->length, DIRECTIVES_LONGEST);
 	else
 		directives_pools(d);
-	/* the elements of the only step of a job have their data staged for themselves */
+	/* only in a job of one step, data is staged for each element of an array */
 	for (int i = 0; i < t->step_count && t->step_count > 1 && directives_name_elements(d->text); i++) {
 		if (t->steps[i].elements == 0)
 			continue;

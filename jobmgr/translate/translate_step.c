@@ -10,7 +10,8 @@
 #include "jobmgr/translate/translate_parts.h"
 #include "lib/pattern.h"
 
-/* Returns the value of a step's setting as another reference, or else `otherwise`, which the function takes over. */
+/* Returns a new reference to the value of a step's setting; without a value, `otherwise`, of which this takes over the
+ * reference. */
 static json_t *step_value_or(struct translation *t, const struct translate_step *s, enum option_id id, json_t *otherwise)
 {
 	json_t *value = translate_value(t, s, id);
@@ -76,7 +77,7 @@ static void step_put_memory(struct translation *t, json_t *json, const struct tr
 		   which == OPTION_ID_MEM_PER_CPU ? json_incref(translate_value(t, s, OPTION_ID_MEM_PER_CPU)) : json_null());
 }
 
-/* Returns the name that an option gives; JSON null if the option is not given or is "none". */
+/* Returns the name that an option of a step gives; JSON null if the option is not given or is "none". */
 static json_t *step_name_or_null(struct translation *t, const struct translate_step *s, enum option_id id)
 {
 	const char *name = json_string_value(translate_value(t, s, id));
@@ -149,7 +150,7 @@ json_t *translate_step_asks(struct translation *t, const struct translate_step *
 
 bool translate_step_asks_nothing(const struct translate_step *s)
 {
-	/* The spec of a step with this name has the name of the output file, and that of a step that transfers data the transfers. */
+	/* The spec of a step of this name has the name of the output file, and the spec of a step with transfers has these. */
 	if (strcmp(s->name, PATTERN_PLAIN) == 0 || s->moves)
 		return false;
 	for (int id = 0; id < OPTION_SETTINGS; id++) {

@@ -1,4 +1,4 @@
-/* translate_transfer.c - the transfers of a job: what their lines say, as the plan and the specs of steps have it.
+/* translate_transfer.c - writes the transfers of a job into the plan and into the specs of steps.
  *
  * Called by: the stages that read transfers and make steps of them, translation.c, translate_plan.c and translate_spec.c. */
 #include <inttypes.h>

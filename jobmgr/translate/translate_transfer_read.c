@@ -1,5 +1,5 @@
 /* translate_transfer_read.c - parses script lines that copy data, "#ROTA stage-in SOURCE -> DESTINATION [OPTION]..." and
- * stage-out, or remove a folder of staged data, "stage-drop FOLDER" (which "rota stage drop" writes).
+ * stage-out, or that remove a folder of staged data, "stage-drop FOLDER" (which "rota stage drop" writes).
  *
  * Called by: translate_read.c for each such line.
  * Invariants:
@@ -22,7 +22,7 @@ static void transfer_refuse(struct translation *t, const struct translate_transf
 		translate_hint(t, "%s", hint);
 }
 
-/* Set *chosen to the index of a word. Returns false if it is none of the words. */
+/* Set *chosen to the index of `word` among `words`. Returns false if it is none of them. */
 static bool transfer_choose(const char *word, const char *const *words, size_t count, int *chosen)
 {
 	for (size_t i = 0; i < count; i++)
@@ -33,7 +33,7 @@ static bool transfer_choose(const char *word, const char *const *words, size_t c
 	return false;
 }
 
-/* Read the value of an option of the transfer's step, which is written as that of a job. */
+/* Read the value of an option that applies to the transfer's step, such as --time, as the option of a job is read. */
 static json_t *transfer_read_value(struct translation *t, const struct translate_transfer *x, enum option_id id,
 				   const char *option, const char *text)
 {
@@ -53,7 +53,7 @@ static void transfer_read_for(struct translation *t, struct translate_transfer *
 		    !*rest;
 	x->for_number = (int)number;
 	if (!good || x->for_job == 0 || number == 0)
-		transfer_refuse(t, x, "--for", "it is not JOB.NUMBER", "\"rota stage retry\" writes it");
+		transfer_refuse(t, x, "--for", "the value is not JOB.NUMBER", "\"rota stage retry\" writes it");
 }
 
 static void transfer_read_option(struct translation *t, struct translate_transfer *x, const char *word)
@@ -62,10 +62,10 @@ static void transfer_read_option(struct translation *t, struct translate_transfe
 	char *name = equals ? xstrndup(word, (size_t)(equals - word)) : xstrdup(word);
 	if (strcmp(name, "--mode") == 0) {
 		if (!transfer_choose(value, translate_modes, TRANSLATE_MODES, &x->mode))
-			transfer_refuse(t, x, "--mode", "it is not copy, rsync, link or command", "");
+			transfer_refuse(t, x, "--mode", "the value is not copy, rsync, link or command", "");
 	} else if (strcmp(name, "--on-fail") == 0) {
 		if (!transfer_choose(value, translate_policies, TRANSLATE_POLICIES, &x->on_fail))
-			transfer_refuse(t, x, "--on-fail", "it is not keep, out or drop", "");
+			transfer_refuse(t, x, "--on-fail", "the value is not keep, out or drop", "");
 	} else if (strcmp(name, "--time") == 0) {
 		json_decref(x->time);
 		x->time = transfer_read_value(t, x, OPTION_ID_TIME, name, value);
@@ -87,14 +87,15 @@ static void transfer_read_option(struct translation *t, struct translate_transfe
 	free(name);
 }
 
-/* Does a path name another host, as in host:/path, or a store, as in s3://bucket? */
+/* Does a path name a place on another host, as in host:/path, or in a store, as in s3://bucket? */
 static bool transfer_is_far(const char *path)
 {
 	size_t length = strcspn(path, ":/");
 	return length > 0 && path[length] == ':';
 }
 
-/* Refuse a path in which a variable follows. Data is moved once for a job, so no element of an array can be meant. */
+/* Refuse a path that has a variable after its beginning. Data is moved once for a job, so a variable of an array element has no
+ * value. */
 static bool transfer_check_variables(struct translation *t, const struct translate_transfer *x, const char *text)
 {
 	static const char *const of_elements[] = {"ROTA_ARRAY_", "SLURM_ARRAY_", "PBS_ARRAY"};
@@ -116,7 +117,7 @@ static bool transfer_check_variables(struct translation *t, const struct transla
 	return true;
 }
 
-/* Returns a path of a line as the mover gets it, malloc'ed, or NULL with a problem. */
+/* Returns a path of a line in the form that rota-mover takes, malloc'ed, or NULL after a refusal. */
 static char *transfer_path(struct translation *t, const struct translate_transfer *x, const char *text)
 {
 	const struct translate_step nobody = {0};
@@ -143,7 +144,7 @@ static char *transfer_path(struct translation *t, const struct translate_transfe
 	return path;
 }
 
-/* Is a value of the instance's configuration empty? NULL means that the caller does not know the value, so it counts as set. */
+/* Is a setting of rota.conf empty? NULL means that the caller does not know the setting, so it counts as set. */
 static bool transfer_lacks(const char *configured)
 {
 	return configured && !*configured;
@@ -162,20 +163,20 @@ static void transfer_check(struct translation *t, const struct translate_transfe
 		transfer_refuse(t, x, "", "all jobs of this instance would share $ROTA_SCRATCH, and each would remove it",
 				"staging.scratch in rota.conf of jobmgrd must have %j, the number of the job");
 	if (transfer_is_far(here))
-		transfer_refuse(t, x, "", "the side of the job is on another host",
+		transfer_refuse(t, x, "", "the job's side of the transfer is on another host",
 				"stage-in is from anywhere to a folder of this cluster, stage-out the other way");
 	if (transfer_is_far(there) && x->mode != TRANSLATE_MODE_RSYNC && x->mode != TRANSLATE_MODE_COMMAND)
 		transfer_refuse(t, x, "--mode", "only rsync and command reach another host", "");
 	if (x->mode == TRANSLATE_MODE_COMMAND && transfer_lacks(t->request->mover_command))
-		transfer_refuse(t, x, "--mode", "this instance has no program for it",
+		transfer_refuse(t, x, "--mode", "this instance has no program for --mode=command",
 				"staging.command in rota.conf names it; copy, rsync and link need none");
 	if (x->mode == TRANSLATE_MODE_LINK && x->direction != TRANSLATE_STAGE_IN)
 		transfer_refuse(t, x, "--mode", "link is for stage-in", "results must be copied: use copy or rsync");
 	if (x->mode >= TRANSLATE_MODE_LINK && x->checksum)
-		transfer_refuse(t, x, "--checksum", "it is for the modes copy and rsync", "");
+		transfer_refuse(t, x, "--checksum", "the option is for the modes copy and rsync", "");
 	if (x->reuse && (x->direction != TRANSLATE_STAGE_IN || translate_transfer_in_scratch(x->destination)))
-		transfer_refuse(t, x, "--reuse", "it is for a stage-in to a folder that stays",
-				"$ROTA_SCRATCH is the job's own, and goes with it; name another folder");
+		transfer_refuse(t, x, "--reuse", "the option is for a stage-in to a folder that stays",
+				"$ROTA_SCRATCH is removed with the job; name another folder");
 }
 
 /* Refuse transfers whose paths together are too long for the spec of a step, which a launch request has. */

@@ -1,10 +1,12 @@
-/* translate_transfer_steps.c - the steps that make the transfers of a job, and where they stand in its graph.
+/* translate_transfer_steps.c - makes the steps that make the transfers of a job, and their edges in the graph.
  *
  * Called by: translate.c, after the edges of the script's steps are known.
  * Invariants:
- * - With a scratch folder that all nodes share, each transfer is a step of its own, so data comes while the job waits, and goes when
- *   its nodes are free. A line before the first step is of the whole job, a line below a #ROTA step line of that step alone.
- * - Where each node has a scratch folder of its own, there are no such steps: nodes make the transfers, before and after the tasks.
+ * - With a scratch folder that all nodes share, each transfer is a step of its own, so data is copied in while the job waits, and
+ *   out when its nodes are free. A line before the first step is of the whole job, a line below a #ROTA step line of that step
+ *   alone.
+ * - Where each node has a scratch folder of its own, there are no such steps: nodes make the transfers, before and after the
+ *   tasks.
  * - The steps made here are the last ones of t->steps. The edges of a step stay adjacent, in the order of steps. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +22,7 @@ struct place {
 	bool handler;		    /* the step runs only after the failure of another step, or after such a step */
 	bool needed;		    /* another step, which is not a `handler`, starts only if this step succeeds */
 	int first_edge, edge_count; /* the step's edges before transfers are added */
-	bool deps_any;		    /* one condition of --after is enough (separators "?") */
+	bool deps_any;		    /* the step waits for one of the conditions of --after, not for all (separator "?") */
 };
 
 struct rebuild {
@@ -41,7 +43,7 @@ static void place_steps(const struct rebuild *r)
 					      .edge_count = t->steps[i].edge_count,
 					      .deps_any = t->steps[i].deps_any};
 	}
-	for (bool changed = true; changed;) { /* each round but the last marks another handler */
+	for (bool changed = true; changed;) { /* repeat until a round marks no new handler */
 		changed = false;
 		for (int i = 0; i < t->edge_count; i++) {
 			const struct translate_edge *edge = &t->edges[i];
@@ -62,8 +64,8 @@ static void place_steps(const struct rebuild *r)
 	}
 }
 
-/* Give a step made here all options of a step: none but what a transfer needs. --partition, --begin, --hold and so on count as for the
- * job. */
+/* Set all options of a step that makes a transfer, most of them to none. --partition, --begin, --hold and some others have the
+ * settings of the job. */
 static void mover_set_options(struct translation *t, struct translate_step *s, const struct translate_transfer *x)
 {
 	static const enum option_id inherited[] = {OPTION_ID_PARTITION,	  OPTION_ID_BEGIN,	  OPTION_ID_HOLD,
@@ -89,7 +91,7 @@ static void mover_set_options(struct translation *t, struct translate_step *s, c
 		own[OPTION_ID_PARTITION].value = json_string(t->request->mover_partition);
 }
 
-/* Add the step that makes a transfer. */
+/* Add the step that makes transfer `x`. */
 static void mover_add(struct translation *t, struct translate_transfer *x)
 {
 	static const char *const prefixes[] = {"stage-in", "stage-out", "stage-drop"};
@@ -112,7 +114,7 @@ static void mover_add(struct translation *t, struct translate_transfer *x)
 	mover_set_options(t, s, x);
 }
 
-/* Add an edge to the rebuilt ones, which have their names of peers for themselves. */
+/* Add a copy of an edge to the rebuilt ones, with `step` as the step that waits. The copy has a peer_name of its own. */
 static void rebuild_add(struct rebuild *r, int step, const struct translate_edge *edge)
 {
 	struct translation *t = r->t;
@@ -142,7 +144,7 @@ static bool rebuild_needs(const struct translation *t, const struct translate_tr
 	return x->direction == TRANSLATE_STAGE_IN && translate_transfer_is_about(t, x, step);
 }
 
-/* Index of the first step of the script that a transfer is about. */
+/* Returns the index of the first step of the script that a transfer concerns; r->steps: none. */
 static int rebuild_like(const struct rebuild *r, const struct translate_transfer *x)
 {
 	int like = 0;
@@ -151,7 +153,8 @@ static int rebuild_like(const struct rebuild *r, const struct translate_transfer
 	return like;
 }
 
-/* Do two steps wait for the same other jobs, and for nothing of which only a step itself can wait? */
+/* Do two steps wait by the same conditions for the same other jobs, and for nothing else? Conditions on elements do not
+ * qualify. */
 static bool rebuild_waits_alike(const struct rebuild *r, int a, int b)
 {
 	const struct place *one = &r->places[a], *two = &r->places[b];
@@ -166,7 +169,7 @@ static bool rebuild_waits_alike(const struct rebuild *r, int a, int b)
 	return alike;
 }
 
-/* Can all stage-ins that a step needs wait in its place for any of several other jobs? */
+/* A step that waits for any of several other jobs (?): can all stage-ins that it needs wait for these jobs in its place? */
 static bool rebuild_may_move(const struct rebuild *r, int step)
 {
 	const struct translation *t = r->t;
@@ -177,8 +180,8 @@ static bool rebuild_may_move(const struct rebuild *r, int step)
 	return may;
 }
 
-/* Rebuild the edges of a step of the script. It waits for the stage-ins that it needs. If it waits for any of several other jobs, the
- * stage-ins wait for them in its place. */
+/* Rebuild the edges of a step of the script, which now also waits for the stage-ins that it needs. If it waits for any of
+ * several other jobs, the stage-ins wait for these in its place. */
 static void rebuild_step(struct rebuild *r, int step)
 {
 	struct translation *t = r->t;
@@ -204,8 +207,7 @@ static void rebuild_step(struct rebuild *r, int step)
 	s->edge_count = r->count - s->first_edge;
 }
 
-/* A stage-in comes before all steps that wait for no other step of the script. Let it wait for what the first step that needs it waits
- * for outside of the script. */
+/* Let a stage-in wait for the other jobs that the first step which needs it waits for. */
 static void rebuild_stage_in(struct rebuild *r, const struct translate_transfer *x)
 {
 	struct translation *t = r->t;
@@ -218,9 +220,9 @@ static void rebuild_stage_in(struct rebuild *r, const struct translate_transfer 
 	t->steps[x->made_by].deps_any = like < r->steps && r->places[like].deps_any;
 }
 
-/* Let a step that follows the job wait for its steps: until all have ended well, apart from steps that are there for failures
- * (--after=X:fail, and what follows from them). `whatever`: even if they fail. Then it waits for each of them: one that can never
- * start ends at once, while others that it would have waited for still run. */
+/* Let a step that follows the job wait for the steps of the script: until all have ended well, except handlers, which may end
+ * in any way. `whatever`: until all have ended in any way. Then it waits for each step: one that can never start ends at once,
+ * while steps before it still run. */
 static void rebuild_after_all(struct rebuild *r, int step, bool whatever, int line)
 {
 	for (int i = 0; i < r->steps; i++) {
@@ -230,8 +232,8 @@ static void rebuild_after_all(struct rebuild *r, int step, bool whatever, int li
 	}
 }
 
-/* Let the step that drops the scratch folder wait for all that may need it. Does a line want the data kept when something fails, this
- * step is made only if nothing fails. */
+/* Let the step that drops the scratch folder wait for all steps that may need the folder. policy TRANSLATE_KEEP: the data is
+ * kept after a failure, so the step runs only if nothing fails. */
 static void rebuild_drop(struct rebuild *r, int step, int policy)
 {
 	const struct translation *t = r->t;
@@ -249,7 +251,7 @@ static void rebuild_mover(struct rebuild *r, const struct translate_transfer *x)
 	if (x->direction == TRANSLATE_STAGE_IN)
 		rebuild_stage_in(r, x);
 	else if (x->for_job > 0)
-		; /* a transfer that another job could not make waits for nothing */
+		; /* a transfer that repeats one of another job waits for nothing */
 	else if (x->direction == TRANSLATE_STAGE_DROP)
 		rebuild_drop(r, x->made_by, x->on_fail);
 	else if (x->step >= 0)
@@ -259,7 +261,8 @@ static void rebuild_mover(struct rebuild *r, const struct translate_transfer *x)
 	s->edge_count = r->count - s->first_edge;
 }
 
-/* Add the drop of the scratch folder, if the job has data in it. The data is kept after a failure if any line wants that. */
+/* Add a transfer that drops the scratch folder, if other transfers use the folder. A line with --on-fail=keep keeps its data
+ * after a failure. */
 static void add_drop(struct translation *t)
 {
 	bool used = false, keep = false;
@@ -278,8 +281,8 @@ static void add_drop(struct translation *t)
 	x->destination = xstrdup("");
 }
 
-/* Refuse transfers by the nodes of a step of a job group: only one step of the group has a prolog and an epilog on a node, where they are
- * made, and the others do not wait long for it. */
+/* Refuse a step of a job group whose nodes make transfers. These are made in a prolog and epilog: only one step of the group
+ * has these on a node, and the others do not wait long for it. */
 static void refuse_group(struct translation *t, int step)
 {
 	const struct translate_step *s = &t->steps[step];

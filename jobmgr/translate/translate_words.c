@@ -18,7 +18,7 @@ static bool words_is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Copy a quoted part of a directive, from after its opening quote. Returns false if the quote is not closed. */
+/* Copy the quoted text after an opening quote of a directive. Returns false if the quote is not closed. */
 static bool words_copy_quoted(struct splitter *s, char quote)
 {
 	while (s->in < s->end && *s->in != quote) {

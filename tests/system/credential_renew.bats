@@ -231,7 +231,7 @@ uploads() {
 	refused 'you have no credential "krb5"' submit $'#ROTA --cred=krb5\n# --cred=krb5:forward\n##ROTA --cred=krb5:forward\ntrue'
 	refused "--no-such-option" submit $'#ROTA --cred=krb5:forward\n#ROTA --no-such-option\ntrue'
 	refused "--time" submit true --cred=krb5:forward --time=never
-	refused "is not something to do with a credential" submit true --cred=krb5:backward
+	refused "is not a suffix of a credential's name" submit true --cred=krb5:backward
 	body='{"script": "#!/bin/sh\n", "workdir": "/", "options": ["--cred=krb5:forward"]}'
 	run -0 curl -s --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $(rota token POST /v1/submit -d "$body")" -d "$body" http://gate/v1/submit
 	[[ $output == *'this client takes no credential \"krb5\" along'* ]] || { echo "$output"; false; }

@@ -108,11 +108,11 @@ true')
 }
 
 @test "steps that can have no nodes together are refused with the line" {
-	refused "job.sh:3: --same-nodes: needs 1 node (--same-nodes=a); by --nodelist of the steps on the same nodes, 0 are left" \
+	refused "job.sh:3: --same-nodes: the step needs 1 node (--same-nodes=a); by --nodelist of the steps on the same nodes, 0 are left" \
 		submit $'#!/bin/bash\n#ROTA step a --nodelist=n1\n#ROTA step b --same-nodes=a --nodelist=n2'
 	refused "job.sh:3: --same-nodes: steps that start together on the same nodes (--same-nodes=a) need 6 CPUs on a node" \
 		submit $'#!/bin/bash\n#ROTA step a --with=b --cpus-per-task=3\n#ROTA step b --with=a --same-nodes=a --cpus-per-task=3'
-	refused "job.sh:3: --other-nodes: needs a second node (--other-nodes=a); their --nodelist leaves 1" \
+	refused "job.sh:3: --other-nodes: the step needs a second node (--other-nodes=a); their --nodelist leaves 1" \
 		submit $'#!/bin/bash\n#ROTA step a --with=b --nodelist=n1\n#ROTA step b --with=a --other-nodes=a --nodelist=n1'
 }
 

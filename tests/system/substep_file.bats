@@ -155,7 +155,7 @@ ended() {
 		rota run --resume true
 	END
 	[ ! -e started ]
-	[[ $output == *"dag.sh:2: --partition: a step inside an allocation cannot have it"*"dag.sh:4: --gpus: "*"dag.sh:4: --licenses: "* ]]
+	[[ $output == *"dag.sh:2: --partition: a step inside an allocation cannot have this option"*"dag.sh:4: --gpus: "*"dag.sh:4: --licenses: "* ]]
 	[[ $output == *"dag.sh:5: --after: a step inside an allocation waits only for steps of its file"*"dag.sh:6: --after: unknown step"*"exit 1"* ]]
 	[[ $output == *"dag.sh:5: --constraint: "*"missing.sh"*"exit 1"*"--file cannot be combined with --ntasks"*"--resume needs --each or --file"* ]]
 	run -2 rota run --file dag.sh

@@ -349,8 +349,8 @@ scratch_of() {
 	done <<-'END'
 		#ROTA stage-in archive|does not name its paths
 		#ROTA stage-in a b c|does not name its paths
-		#ROTA stage-in a -> b --mode=fast|it is not copy, rsync, link or command
-		#ROTA stage-in a -> b --on-fail=maybe|it is not keep, out or drop
+		#ROTA stage-in a -> b --mode=fast|the value is not copy, rsync, link or command
+		#ROTA stage-in a -> b --on-fail=maybe|the value is not keep, out or drop
 		#ROTA stage-in a -> b --speed=9|is no option of a transfer
 		#ROTA stage-in a -> b --time=x|--time
 		#ROTA stage-in a -> $OTHER/b|a variable other than $ROTA_SCRATCH
@@ -362,12 +362,12 @@ scratch_of() {
 		#ROTA stage-in a -> $ROTA_SCRATCH/in/$ROTA_ARRAY_INDEX/|a variable of an element, but data is moved once for all elements
 		#ROTA stage-out $ROTA_SCRATCH/out -> '/x/${SLURM_ARRAY_TASK_ID}'|a variable of an element, but data is moved once for all elements
 		#ROTA stage-in host:/a -> b|only rsync and command reach another host
-		#ROTA stage-in a -> host:/b --mode=rsync|the side of the job is on another host
+		#ROTA stage-in a -> host:/b --mode=rsync|the job's side of the transfer is on another host
 		#ROTA stage-out a -> b --mode=link|link is for stage-in
-		#ROTA stage-in a -> b --mode=link --checksum|it is for the modes copy and rsync
-		#ROTA stage-in a -> $ROTA_SCRATCH/b --reuse|it is for a stage-in to a folder that stays
+		#ROTA stage-in a -> b --mode=link --checksum|the option is for the modes copy and rsync
+		#ROTA stage-in a -> $ROTA_SCRATCH/b --reuse|the option is for a stage-in to a folder that stays
 		#ROTA stage-in "" -> b|a path is empty
-		#ROTA stage-in a -> b --for=9|it is not JOB.NUMBER
+		#ROTA stage-in a -> b --for=9|the value is not JOB.NUMBER
 		#ROTA stage-drop /x|stage-drop needs --for
 	END
 	script "#ROTA stage-in $(head -c 5000 /dev/zero | tr '\0' a) -> b" true

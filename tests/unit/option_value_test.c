@@ -164,7 +164,7 @@ static void numbers(void **state)
 		{OPTION_ID_NICE, "is not a number", {"--5"}},
 		{OPTION_ID_NODES, "is not a number of nodes", {"4-2", "0", "0-2", "2-", "2-4-6", "n1"}},
 		{OPTION_ID_UMASK, "is not a mask", {"1000", "8", "00022", ""}},
-		{OPTION_ID_EXCLUSIVE, "it takes no value, but \"user\" was given", {"user"}},
+		{OPTION_ID_EXCLUSIVE, "the option takes no value, but \"user\" was given", {"user"}},
 	};
 	(void)state;
 	CHECK(values, refusals);
@@ -190,7 +190,7 @@ static void sizes(void **state)
 	static const struct refusal_case refusals[] = {
 		{OPTION_ID_MEM, "is more than 2048T", {"2049T"}},
 		{OPTION_ID_MEM, "is not a size", {"", "G", "1.5G", "-1", "4X", "4GX", "4GiBs", "4 G", "99999999999999999999"}},
-		{OPTION_ID_MEM_PER_CPU, "0 is not allowed here", {"0"}},
+		{OPTION_ID_MEM_PER_CPU, "a size of 0 is not allowed for this option", {"0"}},
 	};
 	(void)state;
 	CHECK(values, refusals);
@@ -394,7 +394,7 @@ static void texts(void **state)
 		{OPTION_ID_IF_CHANGED, "none", "null"},
 	};
 	static const struct refusal_case refusals[] = {
-		{OPTION_ID_JOB_NAME, "its value is empty", {""}},
+		{OPTION_ID_JOB_NAME, "the value is empty", {""}},
 		{OPTION_ID_JOB_NAME, "\"a\\x09b\" is not UTF-8 text without control characters", {"a\tb"}},
 		{OPTION_ID_JOB_NAME, "\"a\\x1B[31m\" is not", {"a\x1b[31m"}},
 		{OPTION_ID_JOB_NAME,
@@ -410,16 +410,16 @@ static void texts(void **state)
 		{OPTION_ID_ACCOUNT, "is not a name", {"", "-x", "a/b"}},
 		{OPTION_ID_PARTITION, "is not a name", {"a,b"}},
 		{OPTION_ID_GROUP, "is not a name", {"1g", "../g"}},
-		{OPTION_ID_OUTPUT, "its value is empty", {""}},
+		{OPTION_ID_OUTPUT, "the value is empty", {""}},
 		{OPTION_ID_OUTPUT, "has a % without a pattern letter", {"a%q"}},
 		{OPTION_ID_OUTPUT, "without a pattern letter", {"a%", "a%5"}},
 		{OPTION_ID_OUTPUT, "is not UTF-8", {"a\nb", "a\xFF"}},
 		{OPTION_ID_OUTPUT, "bytes; at most", {longest}},
-		{OPTION_ID_WORKDIR, "its value is empty", {""}},
+		{OPTION_ID_WORKDIR, "the value is empty", {""}},
 		{OPTION_ID_OPEN_MODE, "\"a\" is not one of append|truncate", {"a"}},
 		{OPTION_ID_RUN, "is not one of once|tasks", {""}},
 		{OPTION_ID_SHELL, "is neither an absolute path nor login", {"zsh"}},
-		{OPTION_ID_IF_CHANGED, "its value is empty", {""}},
+		{OPTION_ID_IF_CHANGED, "the value is empty", {""}},
 		{OPTION_ID_IF_CHANGED, "\"out\" is not OUT[,OUT...]:IN[,IN...]", {"out"}},
 		{OPTION_ID_IF_CHANGED, "\"out:\" is not", {"out:"}},
 		{OPTION_ID_IF_CHANGED, "\"a:b:c\" is not", {"a:b:c"}},
@@ -427,7 +427,7 @@ static void texts(void **state)
 		{OPTION_ID_IF_CHANGED, "has a % without a pattern letter", {"a%q:b"}},
 		{OPTION_ID_IF_CHANGED, "is not UTF-8", {"a:b\n"}},
 		{OPTION_ID_IF_CHANGED, "bytes; at most", {longest}},
-		{OPTION_ID_AFTER, "its value is empty", {""}},
+		{OPTION_ID_AFTER, "the value is empty", {""}},
 		{OPTION_ID_WITH, "is not UTF-8", {"a\xFF"}},
 	};
 	(void)state;

@@ -30,11 +30,12 @@ static void test_options(void **state)
 	refuse(BASH "#ROTA --account=a --partition=p\n#SBATCH --qos=q\n#ROTA step a --licenses=x\n#ROTA step b --constraint=fast "
 		    "--mem-per-cpu=10\n",
 	       6,
-	       (const struct refusal[]){AT(2, "--account", "cannot have it"), AT(2, "--partition", "cannot have it"),
-					AT(3, "--qos", "cannot have it"), AT(4, "--licenses", "cannot have it"),
-					AT(5, "--constraint", "cannot have it"), AT(5, "--mem-per-cpu", "cannot have it")});
+	       (const struct refusal[]){
+		       AT(2, "--account", "cannot have this option"), AT(2, "--partition", "cannot have this option"),
+		       AT(3, "--qos", "cannot have this option"), AT(4, "--licenses", "cannot have this option"),
+		       AT(5, "--constraint", "cannot have this option"), AT(5, "--mem-per-cpu", "cannot have this option")});
 	refuse(BASH "#ROTA step a --with=b\n#ROTA step b --mem=0 --shell=login\n", 3,
-	       (const struct refusal[]){AT(2, "--with", "cannot have it"), AT(3, "--mem", "all memory"),
+	       (const struct refusal[]){AT(2, "--with", "cannot have this option"), AT(3, "--mem", "all memory"),
 					AT(3, "--shell", "no login shell")});
 }
 
