@@ -32,16 +32,16 @@ enum {
 	GATE_CONNECTIONS = 2000,   /* most connections at once; fewer if the limit of open files is low */
 	GATE_FILES_RESERVED = 100, /* number of open files that are kept free for other uses than connections */
 	GATE_HEADERS = 64 * 1024,  /* most bytes of the headers of a request */
-	GATE_BODIES = 4,	   /* request bodies of the largest size that one client may have under way */
+	GATE_BODIES = 4,	   /* number of request bodies of the largest size that one client may have under way at once */
 	GATE_TIMEOUT = 60,	   /* seconds without progress in reading or writing */
 	GATE_RETRY = 1,		   /* seconds between tries for the socket's lock */
 	GATE_PAUSE = 100,	   /* milliseconds without accepting after accept() failed */
-	GATE_FULL = 1,		   /* milliseconds without accepting while too many connections are being closed */
-	GATE_DRAIN_POLL = 10,	   /* milliseconds between checks whether all requests have ended */
-	GATE_HOOK_TIMEOUT = 30 /* seconds that a question to the site's script may wait in runnerd, beside hooks.call_seconds */
+	GATE_FULL = 1, /* milliseconds between checks whether refused connections are closed, so that others are accepted */
+	GATE_DRAIN_POLL = 10,  /* milliseconds between checks whether all requests have ended */
+	GATE_HOOK_TIMEOUT = 30 /* seconds, besides hooks.call_seconds, that a question to the site's script may wait in runnerd */
 };
 
-/* Methods that evhttp passes on. gate_dispatch.c accepts GET and POST and refuses the others in JSON. */
+/* HTTP methods that evhttp passes on. gate_dispatch.c accepts GET and POST, and refuses the others with an error in JSON. */
 #define GATE_METHODS                                                                                                             \
 	(EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE | EVHTTP_REQ_PATCH |            \
 	 EVHTTP_REQ_OPTIONS)
@@ -50,7 +50,7 @@ enum {
 struct gate_listener {
 	struct gate *gate;
 	struct evhttp *http;
-	struct gate_certificate *certificate; /* NULL: the listener serves the Unix socket */
+	struct gate_certificate *certificate; /* certificate of HTTPS; NULL: the listener serves the Unix socket */
 	struct evconnlistener *listener;
 };
 
@@ -61,7 +61,7 @@ struct gate {
 	char *lock;	     /* path of the Unix socket's lock */
 	bool is_standby;     /* another process serves the Unix socket */
 	bool owns_socket;    /* this process serves the Unix socket and removes its file at the end */
-	struct event *retry; /* timer of tries for the Unix socket's lock */
+	struct event *retry; /* timer that tries again to take the Unix socket's lock */
 	struct event *drain; /* timer that checks whether all requests have ended */
 	void (*done)(void *arg);
 	void *done_arg;
@@ -119,8 +119,8 @@ static void listener_look_for_room(evutil_socket_t fd, short what, void *arg)
 		evconnlistener_enable(l->listener);
 }
 
-/* Resume accepting as soon as refused connections have been closed. Until then, clients wait in the socket's queue, and files are
- * left for munge and the database. */
+/* Accept connections again as soon as refused connections have been closed. Until then, clients wait in the kernel's queue of
+ * the socket, and open files are left for munge and the database. */
 static void listener_wait_for_room(struct gate_listener *l)
 {
 	struct timeval pause = {.tv_usec = GATE_FULL * 1000};
@@ -335,7 +335,7 @@ void gate_close(struct gate *gate)
 	if (!gate)
 		return;
 	gate_unlink_socket(gate);
-	listener_close(&gate->plain); /* closing the listeners takes the clients from all requests */
+	listener_close(&gate->plain); /* closing the listeners leaves all requests without a client */
 	listener_close(&gate->tls);
 	gate_listen_session_close(gate->server.listener);
 	gate_sessions_close(gate->server.admin_sessions);

@@ -2,10 +2,11 @@
  *
  * Called by: gate_certificate.c for each TLS context; gate_dispatch.c for each request by HTTPS.
  * Invariants:
- * - A request has these rights only if its credential and the certificate of its connection name the same user, and the connection
- *   comes from a host in gate.admin_hosts. Root of a node can make the credential, but has neither of the others.
- * - Hosts that are not in the list are not asked for a certificate, so that they cannot have one read.
- * - A certificate that proves nothing does not end the connection: its user is served as without one. */
+ * - A request has these rights only if its credential and the certificate of its connection name the same user, and the
+ *   connection comes from a host in gate.admin_hosts. Root of a node can make the credential, but has neither that
+ *   certificate nor such a host.
+ * - Only hosts in gate.admin_hosts are asked for a certificate, so other hosts cannot make jobmgrd parse one.
+ * - An invalid certificate does not end the connection: the user is served as one without a certificate. */
 #include "jobmgr/gate/gate_admin.h"
 
 #include <event2/bufferevent_ssl.h>
@@ -53,7 +54,7 @@ void gate_admin_free(struct gate_admin *admin)
 	free(admin);
 }
 
-/* Go on with the connection whatever its certificate is; OpenSSL keeps the last error for SSL_get_verify_result(). */
+/* Accept the connection whatever its certificate is. OpenSSL keeps the last error for SSL_get_verify_result(). */
 static int admin_verified(int valid, X509_STORE_CTX *store)
 {
 	(void)valid;
@@ -61,7 +62,7 @@ static int admin_verified(int valid, X509_STORE_CTX *store)
 	return 1;
 }
 
-/* At the beginning of each handshake: ask a host in the list for a certificate. */
+/* Called at the beginning of each TLS handshake: requests a certificate of the client if its host is in gate.admin_hosts. */
 static int admin_ask(SSL *ssl, int *alert, void *arg)
 {
 	const struct gate_admin *admin = arg;
@@ -87,7 +88,7 @@ bool gate_admin_prepare(struct gate_admin *admin, SSL_CTX *tls, struct err *e)
 	return true;
 }
 
-/* Does this URI name the user? */
+/* Is this name of a certificate the URI that names the user? */
 static bool name_is(const GENERAL_NAME *name, const char *user)
 {
 	static const char scheme[] = CERTIFICATE_USER_SCHEME;
@@ -100,7 +101,7 @@ static bool name_is(const GENERAL_NAME *name, const char *user)
 	return memcmp(text, scheme, head) == 0 && memcmp(text + head, user, length) == 0;
 }
 
-/* Does a certificate name the user, and nobody and nothing else? */
+/* Does the certificate name this user, and nothing else? */
 static bool certificate_names_user(const X509 *certificate, const char *user)
 {
 	GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);

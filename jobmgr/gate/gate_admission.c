@@ -1,11 +1,11 @@
-/* gate_admission.c - remembers for a moment whom the database has admitted to HTTPS.
+/* gate_admission.c - caches for a second which users the database has admitted to HTTPS.
  *
  * Called by: gate_dispatch.c.
  * Invariants:
- * - Only admissions are remembered, so a user is served as soon as a step of this user runs.
- * - An admission is used for ADMISSION_AGE at most. So much later than by a query, a user whose last step on a node has ended is
- *   refused there. Nothing else depends on an admission: what the user may do is checked by the function that does it.
- * - An admission counts for requests that are the same in all that the database looked at. */
+ * - Only admissions are cached, no refusals, so a user is served as soon as a step of this user runs.
+ * - An admission is used for ADMISSION_AGE at most. A user whose last step on a node has ended may be served from there
+ *   for so long. The function that a request calls checks what the user may do.
+ * - An admission is used only for requests with the same facts (struct gate_admission). */
 #include "jobmgr/gate/gate_admission.h"
 
 #include <stdint.h>
@@ -20,14 +20,14 @@
 
 enum {
 	ADMISSION_AGE = 1000, /* milliseconds */
-	ADMISSIONS = 64	      /* number of entries; a user has one, which another user's replaces if their uids ask for it */
+	ADMISSIONS = 64	      /* number of entries; users whose uids are equal modulo this share one */
 };
 
 struct entry {
 	uid_t uid;
 	char user[GATE_USER_SIZE], address[GATE_QUOTA_NAME];
 	bool submits;
-	int64_t until; /* the admission counts until this time by clock_ms(); 0: the entry is empty */
+	int64_t until; /* the admission is used until this time by clock_ms(); 0: the entry is empty */
 };
 
 struct gate_admissions {

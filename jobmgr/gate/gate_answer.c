@@ -1,9 +1,9 @@
-/* gate_answer.c - SQLSTATEs as HTTP statuses, errors as JSON, members of a JSON text.
+/* gate_answer.c - gives the HTTP status of an SQLSTATE, writes errors as JSON, and finds members in a JSON text.
  *
  * Called by: all of gate*.c.
  * Invariants:
- * - Every error that leaves the API has one form, so a client needs one reader.
- * - The status says where the fault is: 4xx in the request, 503 try again, 500 in Rota. */
+ * - All errors that the API answers have the same form, so a client needs one parser.
+ * - The status says what is at fault: 4xx the request, 500 Rota; 503 means that the client may try again. */
 #include "jobmgr/gate/gate_answer.h"
 
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Classes of SQLSTATE, the longest prefix first. An SQLSTATE RTnnn contains the HTTP status. */
+/* HTTP statuses of SQLSTATEs by prefix, the longest prefix first. An SQLSTATE RTnnn contains the HTTP status. */
 static const struct {
 	const char *prefix;
 	int status;
@@ -116,7 +116,7 @@ const char *gate_answer_member(const char *text, const char *name)
 	return NULL;
 }
 
-/* Makes a JSON string of any bytes. If the bytes are not UTF-8 (a message was cut within a character), each byte above 0x7f
+/* Returns a JSON string of any bytes. If the bytes are not UTF-8 (a message was cut within a character), each byte above 0x7f
  * becomes "?". */
 static json_t *answer_make_string(const char *text)
 {

@@ -7,7 +7,8 @@
 
 #include "lib/err.h"
 
-/* Set an error of the API itself. `code` is an SQLSTATE of Rota's class: "RT" and the HTTP status. Returns false, as err_set does. */
+/* Set an error that the API itself found. `code` is "RT" and the HTTP status, as the SQLSTATEs of Rota's SQL functions. Returns
+ * false, as err_set() does. */
 bool gate_refuse(struct err *e, const char *code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Returns the HTTP status for an SQLSTATE. */

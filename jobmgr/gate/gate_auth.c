@@ -2,7 +2,8 @@
  *
  * Called by: gate_dispatch.c, in the event loop. The answer comes back to the loop through an eventfd.
  * Invariants:
- * - A credential belongs to one side at a time: to the worker thread between the two queues, else to the event loop.
+ * - A credential belongs to one thread at a time: to the worker thread from queue `queued` to queue `done`, else to the event
+ *   loop.
  * - A credential is answered exactly once, after GATE_AUTH_TIMEOUT with an error. So a munged that hangs gives clients an error
  *   and does not block the daemon.
  * - An entry of the name service is used for GATE_AUTH_USER_AGE, because reading it takes as many system calls as the rest of a
@@ -28,7 +29,7 @@
 #include "lib/log.h"
 
 enum {
-	GATE_AUTH_TIMEOUT = 10, /* seconds until a credential that is not checked is answered with an error */
+	GATE_AUTH_TIMEOUT = 10, /* seconds after which a credential that is not checked yet is answered with an error */
 	GATE_AUTH_ENTRY_SIZE = 65536,
 	GATE_AUTH_GROUPS = 1024,
 	GATE_AUTH_USER_AGE = 1000, /* milliseconds for which a cached entry of the name service is used */
@@ -45,14 +46,14 @@ struct auth_user {
 	int64_t until;	/* end of the entry's validity, by clock_ms(); 0: the entry is empty */
 };
 
-/* A credential that is being checked. `answer` is NULL after the timeout; only the event loop reads `answer`. */
+/* A credential that is being checked. Only the event loop reads `answer`, which is NULL after the timeout. */
 struct auth_task {
 	struct gate_auth *auth;
 	struct gate_credential *credential;
 	gate_auth_answer *answer;
 	void *arg;
 	struct event *timeout;
-	bool abandoned; /* guarded by the lock: the credential's timeout is over, so the worker skips the task */
+	bool abandoned; /* guarded by the lock: the credential was answered with a timeout, so the worker skips the task */
 	bool valid;
 	struct err e;
 	STAILQ_ENTRY(auth_task) link;
@@ -64,7 +65,7 @@ struct gate_auth {
 	struct event_base *base;
 	char *socket;
 	char **local_names, **remote_names; /* names of this jobmgrd on the Unix socket, and by HTTPS */
-	int wake;			    /* eventfd that reports that `done` is not empty */
+	int wake;			    /* eventfd by which the worker wakes the event loop when `done` is not empty */
 	struct event *event;
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -95,7 +96,7 @@ static void auth_free_task(struct auth_task *t)
 	free(t);
 }
 
-/* Read login name and home directory of the credential's uid. A uid without a name is refused. */
+/* Set the login name and the home directory of the credential's uid. A uid without a name is refused. */
 static bool auth_read_user(struct gate_credential *credential, struct err *e)
 {
 	char *space = xmalloc(GATE_AUTH_ENTRY_SIZE);
@@ -147,7 +148,7 @@ static void auth_clear_user(struct auth_user *user)
 	*user = (struct auth_user){0};
 }
 
-/* Fill in the user of the credential, from the cache if the entry is still valid. */
+/* Set name, home directory and groups of the credential's user, from the cache if the entry is still valid. */
 static bool auth_find_user(struct gate_auth *a, struct gate_credential *credential, struct err *e)
 {
 	struct auth_user *user = &a->users[credential->uid % GATE_AUTH_USERS];
@@ -176,8 +177,8 @@ static bool auth_find_user(struct gate_auth *a, struct gate_credential *credenti
 	return true;
 }
 
-/* Refuse a valid credential that did not come the way it must: root's by the Unix socket only, since root of any node can make
- * it; on the Unix socket everybody's from their own process, since root of any node can make everybody's. */
+/* Refuse a valid credential that came by the wrong way. Root's must come by the Unix socket: root of any node can make one. On
+ * the Unix socket, a credential must be that of the connecting user: root of any node can make one of any user. */
 static bool auth_check_peer(const struct gate_credential *credential, struct err *e)
 {
 	if (credential->is_remote && credential->uid == 0) {
@@ -368,5 +369,5 @@ void gate_auth_check(struct gate_auth *a, struct gate_credential *credential, ga
 	pthread_mutex_lock(&a->lock);
 	STAILQ_INSERT_TAIL(&a->queued, t, link);
 	pthread_mutex_unlock(&a->lock);
-	pthread_cond_signal(&a->work); /* signal after unlocking, or the worker would wake up and wait for the lock */
+	pthread_cond_signal(&a->work); /* signal after unlocking, or the worker would wake up only to wait for the lock */
 }

@@ -13,7 +13,7 @@
 
 enum { GATE_USER_SIZE = 256 };
 
-/* The credential of one request. The event loop fills the first part (all malloc'ed), the worker thread the second. */
+/* The credential of one request. The event loop sets the first members (all malloc'ed), the worker thread those after `peer`. */
 struct gate_credential {
 	char *text, *method, *target, *body;
 	size_t size;	 /* size of the request's body in bytes */
@@ -25,15 +25,15 @@ struct gate_credential {
 	gid_t gid;
 	char user[GATE_USER_SIZE]; /* login name of uid */
 	char *home;		   /* home directory of uid */
-	json_t *groups;		   /* names of the groups of uid; NULL: they were not asked for */
+	json_t *groups;		   /* names of the groups of uid; NULL: ask_groups was false */
 };
 
 void gate_credential_free(struct gate_credential *credential);
 
 struct gate_auth;
 
-/* Handler of a checked credential, called in the event loop once for each credential. The handler owns `credential`, which is
- * NULL after a timeout. `e` is NULL if the credential is valid. */
+/* Handler of a checked credential, called in the event loop once for each gate_auth_check(). The handler owns `credential`,
+ * which is NULL after a timeout. `e` is NULL if the credential is valid. */
 typedef void gate_auth_answer(struct gate_credential *credential, const struct err *e, void *arg);
 
 /* Start the worker thread, which checks credentials with the munged of the configuration. */
@@ -42,7 +42,7 @@ struct gate_auth *gate_auth_new(struct event_base *base, const struct conf *conf
 /* End the worker thread. No handler is called any more. */
 void gate_auth_free(struct gate_auth *a);
 
-/* Check a credential. The worker thread owns the credential until `answer` is called. */
+/* Have the worker thread check a credential, which it owns until `answer` is called. */
 void gate_auth_check(struct gate_auth *a, struct gate_credential *credential, gate_auth_answer *answer, void *arg);
 
 #endif

@@ -41,7 +41,7 @@ bool gate_call_seen(const struct gate_call *c, struct db_seen *seen)
 	return header && db_seen_parse(header, seen);
 }
 
-/* Send the incarnation unless the client sent the same one. Incarnation 1 is never sent. */
+/* Add the incarnation of the database to the answer, unless the client sent the same one. Incarnation 1 is never sent. */
 static void call_send_incarnation(const struct gate_call *c)
 {
 	struct db_seen seen = {0}, here = db_seen_here();
@@ -53,7 +53,7 @@ static void call_send_incarnation(const struct gate_call *c)
 	evhttp_add_header(evhttp_request_get_output_headers(c->http), "Rota-Incarnation", text);
 }
 
-/* Note that the client of a request is answered, or gone. */
+/* Record that the client of a request has its answer, or is gone, and report this to the verb. */
 static void call_lose_client(struct gate_call *c)
 {
 	c->http = NULL;
@@ -147,7 +147,7 @@ static void call_timer(evutil_socket_t fd, short what, void *arg)
 	}
 	gate_refuse(&e, "RT504", "the database did not answer within %d s", CALL_TIMEOUT);
 	err_hint(&e, "It is not known whether the request took effect; check before you repeat it.");
-	call_answer_error(c, &e, NULL); /* the client is answered now; the request ends when the database answers */
+	call_answer_error(c, &e, NULL); /* the client has an answer now; the request ends when the database answers */
 }
 
 void gate_call_explain_rights(const struct gate_call *c, struct err *e)
@@ -158,7 +158,7 @@ void gate_call_explain_rights(const struct gate_call *c, struct err *e)
 		 *before.hint ? " " : "", c->objection);
 }
 
-/* Add a hint to an error of the database: that rights were missing, or whether the request took effect. */
+/* Add a hint to an error of the database: which rights were missing, or whether the request took effect. */
 static void call_explain(const struct gate_call *c, struct err *e)
 {
 	if (c->objection && strcmp(e->code, "RT403") == 0)
@@ -268,7 +268,7 @@ void gate_calls_lost(struct gate_server *server, struct evhttp_connection *conne
 	struct gate_call *c;
 
 	TAILQ_FOREACH (c, &server->calls, link) {
-		/* evhttp may have detached a request from its connection before; such a request ends with its answer */
+		/* evhttp may have detached the request from its connection before; then the request ends with its answer */
 		if (!c->http || evhttp_request_get_connection(c->http) != connection)
 			continue;
 		call_lose_client(c);

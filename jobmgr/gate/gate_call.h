@@ -36,18 +36,19 @@ struct gate_server {
 	const struct seal_sign_key *sign_key;  /* signs tokens for step managers */
 	struct gate_sessions *sessions;	       /* database sessions for requests by the Unix socket, or with a certificate */
 	struct gate_sessions *remote_sessions; /* sessions for all other requests by HTTPS; NULL: there is no HTTPS */
-	struct gate_sessions *admin_sessions;  /* as sessions, for requests that change the cluster */
-	struct gate_sessions *stale_sessions;  /* as sessions, to any server, for answers that may be old */
-	struct gate_sessions *remote_stale_sessions; /* as remote_sessions, in the same way */
+	struct gate_sessions *admin_sessions;  /* like `sessions`, but for requests that change the cluster */
+	struct gate_sessions *stale_sessions;  /* like `sessions`, but with any server, for answers that may be old */
+	/* like `remote_sessions`, but with any server, for answers that may be old */
+	struct gate_sessions *remote_stale_sessions;
 	struct gate_listen_session *listener;
 	struct gate_auth *auth;
-	struct gate_admin *admin; /* NULL: there is no HTTPS */
+	struct gate_admin *admin; /* verifies the rights of operators by HTTPS; NULL: there is no HTTPS */
 	struct gate_admissions *admissions;
 	struct gate_numbers *numbers; /* job numbers that are reserved ahead */
 	struct hook_client *hooks;    /* client of runnerd's socket, which runs the site's scripts; NULL: the site has none */
 	struct gate_connections *connections;
 	struct translate_limits *limits; /* last answer of api.submit_limits; NULL: no answer yet */
-	int64_t limits_at;		 /* when the last answer of api.submit_limits came, by clock_ms() */
+	int64_t limits_at;		 /* time of the last answer of api.submit_limits, by clock_ms() */
 	struct gate_calls calls;	 /* requests under way */
 	struct gate_waits *waits;	 /* long polls */
 	struct gate_relays *relays;	 /* streams to step managers */
@@ -60,37 +61,40 @@ typedef void gate_answer_handler(struct gate_call *c, const char *text, const st
 
 /* Callbacks by which a verb takes part in the life of a request. With them, the code common to all verbs depends on no verb. */
 struct gate_verb {
-	/* called when the client has its answer or is gone; NULL: the verb has nothing to do then */
+	/* called when the client has its answer or is gone; NULL: the verb need not know */
 	void (*lose_client)(struct gate_call *c);
 	void (*free)(struct gate_call *c); /* frees the verb's state of a request, c->state */
 };
 
-/* One request. Exactly one party has the next move: the worker thread of gate_auth, the database, the site's script, or a timer of
- * the verb. Only that party ends the request, so `c` is valid in every callback, even if the client is gone by then (http NULL). */
+/* One request. Exactly one party has the next move: the worker thread of gate_auth, the database, the site's script, or a timer
+ * of the verb. Only that party ends the request, so `c` is valid in every callback, even if the client is gone by then (http
+ * NULL). */
 struct gate_call {
 	struct gate_server *server;
 	struct evhttp_request *http;	    /* HTTP request; NULL: it is answered, or the client is gone */
 	struct gate_connection *connection; /* connection of `http`, valid as long as `http` is */
 	const struct gate_route *route;
 	struct gate_quota *quota; /* quota of the client; NULL: the request counts to no quota */
-	struct gate_quota *user;  /* quota of the user of an HTTPS request; NULL: `quota` is that of the user, or not known yet */
-	size_t size;		  /* bytes of the request that count to the client's quota */
+	/* quota of an HTTPS request's user; NULL: not known yet, or not by HTTPS, where `quota` is the user's */
+	struct gate_quota *user;
+	size_t size; /* bytes of the request that count to the client's quota */
 	struct gate_credential *credential;
-	bool is_certified; /* by HTTPS: the user's certificate gives the request the rights of the user */
-	bool is_stale;	   /* the answer may be old: no server can be written to */
-	/* by HTTPS: why an admitted request does not have the rights of its user; NULL: it has them, or is not admitted yet */
+	bool is_certified; /* by HTTPS: the client's certificate gives the request the rights of its user */
+	bool is_stale;	   /* a standby answers, perhaps with old data, since no server can be written to */
+	/* by HTTPS: reason why an admitted request does not have the rights of its user; NULL: it has them, or is not admitted
+	 * yet */
 	const char *objection;
 	json_t *request;
 	const struct gate_verb *verb;	/* NULL: the verb keeps no state */
 	void *state;			/* state that the verb keeps for the request */
-	struct event *timer;		/* bounds the time of the query under way */
+	struct event *timer;		/* timer that bounds the time of the query under way */
 	struct gate_query *query;	/* database query of the request that is under way */
 	struct gate_question *question; /* question to the site's script that is under way; NULL: none is */
 	int retries;
 	void (*send)(struct gate_call *c); /* sends the database query; called again after a rollback */
-	/* called when the limits of submissions are read; NULL: the request did not ask for limits */
+	/* called when the limits of submissions have been read; NULL: the request does not wait for them */
 	void (*resume)(struct gate_call *c);
-	void (*admitted)(struct gate_call *c); /* called when the database has what the client has seen */
+	void (*admitted)(struct gate_call *c); /* called when the database is known to have the client's incarnation */
 	gate_answer_handler *then;	       /* handler of the answer of the query under way */
 	TAILQ_ENTRY(gate_call) link;
 };
@@ -98,7 +102,8 @@ struct gate_call {
 /* Make a struct gate_call for an HTTP request. */
 struct gate_call *gate_call_new(struct gate_server *server, struct evhttp_request *http);
 
-/* Returns the database sessions for a request whose credential was checked. In those for HTTPS, everybody is an ordinary user. */
+/* Returns the database sessions for a request whose credential was checked. In the sessions for HTTPS, all users are ordinary
+ * users. */
 struct gate_sessions *gate_call_sessions(const struct gate_call *c);
 
 /* Call an api function for a request; `params` are as in db_call. `then` is called with the answer, unless the client is gone. */
@@ -111,7 +116,8 @@ void gate_call_request(struct gate_call *c, enum api_function function, const js
 /* Call the api function of the route with the request, and pass the answer to the client. Most verbs do only this. */
 void gate_call_forward(struct gate_call *c);
 
-/* Read which incarnation of the database the client has seen, from the header Rota-Seen. Returns false if it does not say. */
+/* Read from the header Rota-Seen which incarnation of the database the client has seen. Returns false if there is no such
+ * header. */
 bool gate_call_seen(const struct gate_call *c, struct db_seen *seen);
 
 /* Answer a request with status 200 and a JSON text, and end it. */
@@ -120,10 +126,10 @@ void gate_call_reply(struct gate_call *c, const char *text);
 /* Answer a request with an error and end it; `problems` are as in gate_answer_error. */
 void gate_call_fail(struct gate_call *c, const struct err *e, json_t *problems);
 
-/* End a request without an answer. Its connection, which evhttp still owns, is the caller's to write to and to free. */
+/* End a request without an answer. From now on the caller writes to its connection and frees it, though evhttp owns it. */
 void gate_call_hand_over(struct gate_call *c);
 
-/* Add a hint to an error about the rights of a request by HTTPS: why the request has only those of an ordinary user. */
+/* Add to an error of missing rights the hint why a request by HTTPS has only the rights of an ordinary user. */
 void gate_call_explain_rights(const struct gate_call *c, struct err *e);
 
 /* End the request of a client that has closed its connection. */
@@ -132,7 +138,7 @@ void gate_call_abandon(struct gate_call *c);
 /* A gate_answer_handler that passes the answer of the database to the client. */
 void gate_call_pass(struct gate_call *c, const char *text, const struct err *e);
 
-/* Note that a client's connection has ended: the requests of the connection have no client any more. */
+/* Record that a client's connection has ended: its requests have no client any more. */
 void gate_calls_lost(struct gate_server *server, struct evhttp_connection *connection);
 
 /* Free all requests at shutdown. None of them has a client any more. */

@@ -2,8 +2,8 @@
  *
  * Called by: gate.c, at the start and for each connection; its own timer.
  * Invariants:
- * - There always is a context that works. Files that cannot be used, such as a new certificate whose key is still to come, are
- *   tried again until they can.
+ * - There always is a TLS context that works. Files that cannot be used, such as a new certificate without its new key, are read
+ *   again until they can be used.
  * - Nobody has to restart jobmgrd to renew a certificate. */
 #include "jobmgr/gate/gate_certificate.h"
 
@@ -17,14 +17,14 @@
 #include "lib/log.h"
 
 enum {
-	CHECK_S = 10, /* seconds between two looks at the files, which take two system calls */
+	CHECK_S = 10, /* seconds between two checks whether the files have changed; each takes two system calls */
 	FILES = 3,    /* certificate, key, authority of users */
 	/* milliseconds between two reports of the certificate's end to the database, which drops daemons that have ended */
 	REPORT_MS = 60 * 1000,
-	WARN_MS = 24 * 3600 * 1000 /* milliseconds between two warnings that the certificate ends */
+	WARN_MS = 24 * 3600 * 1000 /* milliseconds between two warnings that the certificate ends soon */
 };
 
-/* The facts of a file that change when the file is replaced. */
+/* Properties of a file that change when the file is replaced. */
 struct file_state {
 	ino_t inode;
 	off_t size;
@@ -36,12 +36,12 @@ struct gate_certificate {
 	struct gate_admin *admin;
 	SSL_CTX *context;
 	struct event *timer;
-	struct file_state files[FILES]; /* files that `context` was made of */
-	bool is_refused;		/* the present certificate files cannot be used */
+	struct file_state files[FILES]; /* state of the files that `context` was made of */
+	bool is_refused;		/* the certificate files were read and could not be used */
 	int64_t warned_at;		/* time of the last warning by clock_ms(); 0: none */
 	struct gate_sessions *sessions;
-	const char *name;    /* of this jobmgrd */
-	int64_t reported_at; /* when the database stored the report on `context`, by clock_ms(); 0: not yet */
+	const char *name;    /* name of this jobmgrd */
+	int64_t reported_at; /* time at which the database stored the report on `context`, by clock_ms(); 0: not yet */
 	bool is_reporting;   /* a report is under way */
 };
 
@@ -56,7 +56,8 @@ static SSL_CTX *context_fail(SSL_CTX *tls, const char *key, const char *path, st
 	return NULL;
 }
 
-/* No session is resumed, since it would bring the certificate of an earlier connection along. */
+/* Make a TLS context of the certificate files. TLS sessions are not resumed, since they would bring the client certificate of
+ * an earlier connection along. */
 static SSL_CTX *context_new(const struct conf *conf, struct gate_admin *admin, struct err *e)
 {
 	SSL_CTX *tls = SSL_CTX_new(TLS_server_method());
@@ -107,8 +108,8 @@ static bool states_equal(const struct file_state *a, const struct file_state *b)
 	return true;
 }
 
-/* Read the files, unless the context was made of them. The state is taken first, so that a change during the reading is seen by the
- * next look. Returns false with an error if they cannot be used. */
+/* Make a new TLS context if the certificate files have changed. Their state is read first, so that a change during the reading
+ * is seen by the next check. Returns false with an error if the files cannot be used. */
 static bool certificate_read(struct gate_certificate *c, struct err *e)
 {
 	struct file_state files[FILES];
@@ -134,13 +135,13 @@ static void certificate_reported(struct db *db, PGresult *result, const struct e
 	struct gate_certificate *c = arg;
 
 	(void)db;
-	(void)e; /* the session logs why the database is away */
+	(void)e; /* the session logs connection errors */
 	c->is_reporting = false;
-	/* A jobmgrd that is not registered yet reports again soon. */
+	/* If this jobmgrd is not registered yet, the report is repeated soon. */
 	c->reported_at = result && PQntuples(result) == 1 && *PQgetvalue(result, 0, 0) == 't' ? clock_ms() : 0;
 }
 
-/* Report to the database when the certificate ends. */
+/* Report to the database when the certificate expires. */
 static void certificate_report(struct gate_certificate *c)
 {
 	struct tm end;
@@ -156,7 +157,7 @@ static void certificate_report(struct gate_certificate *c)
 			   certificate_reported, c);
 }
 
-/* Warn once a day of the end of the certificate. */
+/* Warn once a day if the certificate expires soon. */
 static void certificate_warn(struct gate_certificate *c)
 {
 	const X509 *certificate = SSL_CTX_get0_certificate(c->context);

@@ -2,10 +2,10 @@
  *
  * Called by: gate.c for each connection; gate_dispatch.c and gate_call.c for each request.
  * Invariants:
- * - From its first byte on, a connection counts to the quota of a user (Unix socket) or of an address (TLS). A TLS connection with
- *   a valid credential counts to the quota of its user, too.
- * - A connection beyond its deadline or the bounds is shut down, and so is one whose client has too many unanswered bytes.
- * - A connection that became a relayed stream counts twice, and is bounded by gate_relay.c alone. */
+ * - From its first byte on, a connection counts to the quota of a user (Unix socket) or of an address (TLS). A TLS connection
+ *   with a valid credential counts to the quota of its user, too.
+ * - A connection that is past its deadline or beyond a bound is shut down. So is one whose client has too many unanswered bytes.
+ * - A connection that became a relayed stream counts as two, and only gate_relay.c bounds it. */
 #include "jobmgr/gate/gate_connection.h"
 
 #include <event2/buffer.h>
@@ -17,22 +17,22 @@
 #include "lib/log.h"
 
 enum {
-	/* most refused connections of one listening socket that may be open in addition to the accepted ones */
+	/* most refused connections of one listening socket that may still be open, besides the admitted ones */
 	CONNECTIONS_ENDING = 25,
-	CONNECTION_SWEEP = 1, /* seconds between sweeps of ended and late connections */
+	CONNECTION_SWEEP = 1, /* seconds between two sweeps, which free ended connections and shut down late ones */
 };
 
 struct gate_connection {
 	struct gate_connections *all;
 	struct bufferevent *buffer;
-	struct gate_quota *quota; /* quota of the client; NULL: nothing was read from the connection yet, or it was refused */
+	struct gate_quota *quota; /* quota of the client; NULL: the connection is not admitted yet, or was refused */
 	struct gate_quota *user;  /* quota of the user of a TLS connection; NULL: not known yet */
 	struct gate_deadline deadline;
 	size_t unanswered;
-	/* number of connections that this one counts for: 2 while jobmgrd has a connection to a step manager for it */
+	/* number of connections that this connection counts as: 2 while jobmgrd has a connection to a step manager for it */
 	unsigned places;
 	bool is_tls;
-	bool is_proven; /* a request had a valid credential */
+	bool is_proven; /* a request of the connection had a valid credential */
 	bool refused;
 	TAILQ_ENTRY(gate_connection) link;
 };
@@ -41,9 +41,9 @@ struct gate_connections {
 	const struct conf *conf;
 	TAILQ_HEAD(, gate_connection) list; /* all connections in the order of their arrival */
 	struct gate_quotas *quotas;
-	/* number of admitted connections; of those by TLS; of those by TLS without a valid credential; limit of connections */
+	/* number of admitted connections; of these by TLS; of these by TLS without a valid credential; most connections */
 	unsigned count, remote, remote_unproven, bound;
-	unsigned open, open_tls; /* length of the list; number of connections by TLS in it */
+	unsigned open, open_tls; /* number of connections in the list; of these by TLS */
 	unsigned refused, late;	 /* number of connections refused, or shut down as late, since the last log line about them */
 	size_t most, unanswered;
 	struct event *sweep;
@@ -77,7 +77,8 @@ uid_t gate_connection_uid(const struct gate_connection *c)
 
 /* Connections of clients. */
 
-/* evhttp does not report the end of a connection, but removes its callbacks from the buffer. The sweep frees such buffers. */
+/* Has the connection ended? evhttp does not report this, but removes its callbacks from the buffer. The sweep frees such
+ * buffers. */
 static bool connection_is_dead(const struct gate_connection *c)
 {
 	void *owner = NULL;
@@ -93,7 +94,7 @@ static void connection_count_bytes(struct gate_connection *c, size_t added, size
 	c->all->unanswered += added - answered;
 }
 
-/* Count a connection that is admitted to its quota (1), or one that ends (-1). */
+/* Add an admitted connection to the counts of its quota (`number` 1), or subtract one that ends (-1). */
 static void connection_count(struct gate_connection *c, int number)
 {
 	struct gate_connections *all = c->all;
@@ -106,7 +107,7 @@ static void connection_count(struct gate_connection *c, int number)
 	all->remote_unproven += c->is_proven ? 0 : remote;
 }
 
-/* Set the number of connections that this connection counts for in its quotas. */
+/* Set the number of connections that this connection counts as. */
 static void connection_set_places(struct gate_connection *c, unsigned places)
 {
 	c->all->open += places - c->places;
@@ -118,7 +119,7 @@ static void connection_set_places(struct gate_connection *c, unsigned places)
 		connection_count(c, 1);
 }
 
-/* Take a connection from its quotas. */
+/* Subtract a connection from its quotas, with its unanswered bytes. */
 static void connection_release(struct gate_connection *c)
 {
 	if (!c->quota)
@@ -142,7 +143,8 @@ static void connection_refuse(struct gate_connection *c)
 	shutdown(bufferevent_getfd(c->buffer), SHUT_RDWR);
 }
 
-/* Shut down the oldest connection of a client that waits for its client. Returns false if there is none. */
+/* Shut down the oldest of a client's connections on which jobmgrd waits for bytes of the client. Returns false if there is
+ * none. */
 static bool connections_displace(struct gate_connections *all, const struct gate_quota *quota)
 {
 	struct gate_connection *c;
@@ -156,8 +158,9 @@ static bool connections_displace(struct gate_connections *all, const struct gate
 	return false;
 }
 
-/* Make a place for one more connection of a client. Where a quota or all places are used up, a connection that waits for its client
- * is shut down, of the same client or of the one with most connections. Returns false if there is no place. */
+/* Make a place for one more connection of a client. If the quota or all places are used up, shut down a connection on which
+ * jobmgrd waits for the client: one of the same client, or of the client with most connections. Returns false if there is no
+ * place. */
 static bool connections_make_place(struct gate_connections *all, const struct gate_quota *quota)
 {
 	const struct gate_quota *largest;
@@ -178,7 +181,7 @@ static bool connections_make_place(struct gate_connections *all, const struct ga
 	return true;
 }
 
-/* Count an accepted connection to its quota, or refuse it. */
+/* Admit an accepted connection and count it to its quota, or refuse it. */
 static void connection_admit(struct gate_connection *c)
 {
 	struct gate_connections *all = c->all;
@@ -199,7 +202,7 @@ static void connection_admit(struct gate_connection *c)
 	gate_quota_drop_unused(quota);
 }
 
-/* Count a request to the user of a TLS connection, and the connection if it is the first request with a valid credential. */
+/* Count a request by TLS to the quota of its user. With the first valid credential of a connection, count the connection, too. */
 static bool connection_take_user(struct gate_connection *c, uid_t uid, struct gate_quota **user, struct err *e)
 {
 	struct gate_quota *quota = gate_quota_find_remote_user(c->all->quotas, uid);
@@ -303,24 +306,24 @@ static void connection_remove(struct gate_connection *c)
 	free(c);
 }
 
-/* Shut down a connection whose client is late. */
+/* Shut down a connection whose client has passed its deadline. */
 static void connection_check_deadline(struct gate_connection *c)
 {
 	if (!gate_deadline_is_over(&c->deadline, c->all->conf, c->buffer, c->is_proven))
 		return;
 	if (c->all->late++ == 0)
-		log_info("HTTP API: a connection of %s was closed: its time is over (%s)", c->quota->name,
+		log_info("HTTP API: a connection of %s was closed: the client took too long (%s)", c->quota->name,
 			 gate_deadline_name(&c->deadline));
 	connection_refuse(c);
 }
 
-/* Log how many connections were refused or closed besides the first one, which was logged at once. */
+/* Log how many connections were refused or late since the last sweep. The first of each was logged at once. */
 static void connections_log(struct gate_connections *all)
 {
 	if (all->refused > 1)
 		log_warning("HTTP API: %u connections were shut down within %d s", all->refused, CONNECTION_SWEEP);
 	if (all->late > 1)
-		log_info("HTTP API: the time of %u connections is over", all->late);
+		log_info("HTTP API: %u connections were closed: their clients took too long", all->late);
 	all->refused = all->late = 0;
 }
 
@@ -335,8 +338,8 @@ void gate_connections_remove_ended(struct gate_connections *all)
 	}
 }
 
-/* Each of the two listening sockets has places of its own for connections that are being refused, so that clients who fill the queue
- * of one socket do not delay those of the other. */
+/* The Unix socket and the TLS socket each have CONNECTIONS_ENDING places for refused connections, so that clients who fill the
+ * queue of one socket do not delay those of the other. */
 bool gate_connections_are_full(const struct gate_connections *all, bool is_tls)
 {
 	unsigned open = is_tls ? all->open_tls : all->open - all->open_tls;
@@ -362,7 +365,7 @@ static void connections_sweep(evutil_socket_t fd, short what, void *arg)
 		return;
 	connections_log(all);
 	gate_quotas_sweep(all->quotas);
-	if (TAILQ_EMPTY(&all->list)) /* the last connection is gone; refused connections were in the list, too */
+	if (TAILQ_EMPTY(&all->list)) /* no connection is left; the list has refused connections, too */
 		event_del(all->sweep);
 }
 
@@ -406,7 +409,7 @@ void gate_connection_add(struct gate_connections *all, struct bufferevent *buffe
 	TAILQ_INSERT_TAIL(&all->list, c, link);
 	all->open++;
 	all->open_tls += is_tls ? 1 : 0;
-	if (!event_pending(all->sweep, EV_TIMEOUT, NULL)) /* the timer `sweep` does not run while there are no connections */
+	if (!event_pending(all->sweep, EV_TIMEOUT, NULL)) /* the sweep does not run while there are no connections */
 		event_add(all->sweep, &often);
 	event_active(all->sweep, 0, 0);
 }

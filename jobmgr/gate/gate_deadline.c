@@ -1,10 +1,10 @@
-/* gate_deadline.c - how long a client may take: for the TLS handshake, the header, the body, and for taking the answer.
+/* gate_deadline.c - deadlines of a client: for the TLS handshake, the header and the body of a request, and reading the answer.
  *
  * Called by: gate_connection.c.
  * Invariants:
- * - A deadline does not move with the bytes that come or go, so a client that sends byte by byte gets no more time.
- * - While a request is served, the client has no deadline. The request has one of its own (gate_call.c, gate_wait.c).
- * - Bytes of a next request that came early count to its header, so they get no more time than a header. */
+ * - Bytes that are received or sent do not move a deadline, so a client that sends byte by byte gets no more time.
+ * - While a request is served, the client has no deadline. The request has its own time limit (gate_call.c, gate_wait.c).
+ * - A client that sends the next request before it has read the answer then has the time of a header for it. */
 #include "jobmgr/gate/gate_deadline.h"
 
 #include <event2/buffer.h>
@@ -14,7 +14,7 @@
 #include "lib/clock.h"
 
 enum {
-	DEADLINE_IDLE = 60, /* seconds for which a connection with a good credential may be idle */
+	DEADLINE_IDLE = 60, /* seconds for which a connection that has sent a valid credential may be idle */
 	DEADLINE_CHUNK = 4096
 };
 

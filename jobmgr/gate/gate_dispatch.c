@@ -1,9 +1,9 @@
-/* gate_dispatch.c - from an HTTP request to its verb: find the route, identify the client, parse the request.
+/* gate_dispatch.c - passes an HTTP request to its verb: finds the route, identifies the client, parses the request.
  *
  * Called by: gate.c for each request.
  * Invariants:
  * - Nothing here blocks.
- * - The identity of a client comes from its credential only. A certificate adds the rights of this user, by HTTPS. */
+ * - Only the credential identifies the client's user. By HTTPS, a certificate of the same user adds the user's rights. */
 #include "jobmgr/gate/gate_dispatch.h"
 
 #include <event2/buffer.h>
@@ -27,7 +27,8 @@
 
 enum { DISPATCH_LARGEST = 1024 * 1024 /* most bytes of a request that has no script */ };
 
-/* Has a request by HTTPS the rights of its user? From now on, its queries have the sessions for that. */
+/* Set whether a request by HTTPS has the rights of its user, by its certificate. If so, its queries use the sessions with these
+ * rights. */
 static void dispatch_certify(struct gate_call *c)
 {
 	struct bufferevent *buffer = evhttp_connection_get_bufferevent(evhttp_request_get_connection(c->http));
@@ -72,7 +73,7 @@ static void dispatch_to_verb(struct gate_call *c)
 	}
 }
 
-/* Does a request submit a job, or change credentials, which jobs have from then on? */
+/* Does a request submit jobs, or change credentials, which later jobs get? */
 static bool dispatch_submits(const struct gate_call *c)
 {
 	static const char *const changes[] = {"add", "default", "refresh", "remove"};
@@ -94,7 +95,7 @@ static struct gate_admission dispatch_admission(const struct gate_call *c)
 				       .submits = strcmp(c->server->conf->gate_node_submit, "off") == 0 && dispatch_submits(c)};
 }
 
-/* The database has answered whether the client's user is served at the client's address. */
+/* Handle the database's answer whether the client's user is served at the client's address. */
 static void dispatch_admitted(struct gate_call *c, const char *text, const struct err *e)
 {
 	struct gate_admission admission = dispatch_admission(c);
@@ -169,7 +170,7 @@ static void dispatch_identified(struct gate_credential *credential, const struct
 	}
 }
 
-/* Returns the credential in the Authorization header, after "Munge ", or NULL if there is none. */
+/* Returns the credential in the Authorization header, the text after "Munge ", or NULL if there is none. */
 static const char *dispatch_find_credential(struct evhttp_request *http)
 {
 	const char *header = evhttp_find_header(evhttp_request_get_input_headers(http), "Authorization");

@@ -1,4 +1,4 @@
-/* gate_dispatch.h - from an HTTP request to its verb. For gate*.c only. */
+/* gate_dispatch.h - passes an HTTP request to its verb. For gate*.c only. */
 #ifndef ROTA_GATE_DISPATCH_H
 #define ROTA_GATE_DISPATCH_H
 

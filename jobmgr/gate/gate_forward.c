@@ -1,9 +1,9 @@
-/* gate_forward.c - credentials that a submission takes along (--cred=NAME:forward).
+/* gate_forward.c - credentials that the client adds with a submission (--cred=NAME:forward).
  *
  * Called by: gate_submit.c.
  * Invariants:
- * - The translator alone says what is taken along, so no comment and no script with an error makes a client upload anything.
- * - Nothing is stored before the client has uploaded all of it. */
+ * - Only the plan names such credentials, so neither a comment nor a script with an error makes a client upload one.
+ * - No job is stored before the client has uploaded all of them. */
 #include "jobmgr/gate/gate_forward.h"
 
 #include <stdlib.h>
@@ -48,7 +48,7 @@ bool gate_forward_done(struct gate_call *c, const json_t *names)
 			json_array_append(missing, (json_t *)one);
 	done = json_array_size(missing) == 0;
 	if (!done && !uploaded) {
-		gate_refuse(&e, "RT422", "--cred: this client takes no credential \"%s\" along",
+		gate_refuse(&e, "RT422", "--cred: this client cannot upload credential \"%s\" with the submission",
 			    json_string_value(json_array_get(missing, 0)));
 		err_hint(&e, "Submit with rota, or add the credential before, and leave \":forward\" out.");
 		gate_call_fail(c, &e, NULL);

@@ -1,14 +1,14 @@
-/* gate_forward.h - credentials that a submission takes along. For gate*.c only. */
+/* gate_forward.h - credentials that the client adds with a submission. For gate*.c only. */
 #ifndef ROTA_GATE_FORWARD_H
 #define ROTA_GATE_FORWARD_H
 
 #include "jobmgr/gate/gate_call.h"
 
-/* Take the names of the credentials that a job's plan wants taken along out of the plan, and add them to a list. */
+/* Move the names of the credentials that the client is to upload from a job's plan to the list `names`. */
 void gate_forward_take(json_t *plan, json_t *names);
 
-/* Has the client uploaded these credentials for this submission? If not, the request is ended: with {"forward": [...]}, which has the
- * client upload them and submit again, or with an error if the client did not say that it can. */
+/* Has the client uploaded these credentials for this submission? If not, the request is ended: with {"forward": [...]},
+ * whereupon the client uploads them and submits again, or with an error if the request has no member "forwarded". */
 bool gate_forward_done(struct gate_call *c, const json_t *names);
 
 #endif

@@ -2,9 +2,9 @@
  *
  * Called by: gate_dispatch.c.
  * Invariants:
- * - A grant is signed for the user whom the credential of the request names, and for nobody else.
- * - Grantee and end are those of the request: numbers, which database and signature cannot understand differently.
- * - The database says only which origin a credential has. Where it is wrong about that, the grant opens nothing. */
+ * - Only a grant by the user whom the credential of the request names is signed.
+ * - Grantee and end are those of the request. They must be numbers, so that database and signature have the same values.
+ * - Only the origin of the credential comes from the database. With a wrong origin, the signed grant opens nothing. */
 #include "jobmgr/gate/gate_grant.h"
 
 #include <stdlib.h>
@@ -13,7 +13,8 @@
 #include "jobmgr/gate/gate_answer.h"
 #include "lib/credential.h"
 
-/* Sign the grants that a database answer names, and store the signatures in the database. */
+/* Sign the grant of the request, with the credential's origin in the database's answer, and store the signature in the
+ * database. */
 static void grant_sign(struct gate_call *c, const json_t *answer)
 {
 	const char *name = json_string_value(json_object_get(c->request, "name"));
@@ -38,20 +39,21 @@ static void grant_answered(struct gate_call *c, const char *text, const struct e
 	json_t *answer = text ? json_loads(text, 0, NULL) : NULL;
 
 	if (failure || !json_is_string(json_object_get(answer, "origin")))
-		gate_call_pass(c, text, failure); /* the database has refused, or has revoked a grant: there is nothing to sign */
+		gate_call_pass(c, text, failure); /* nothing to sign: the database has refused the request or revoked a grant */
 	else
 		grant_sign(c, answer);
 	json_decref(answer);
 }
 
-/* Also called again after a rollback: the answer may then name another credential. */
+/* Called again after a rollback of the transaction: the answer may then have another origin. */
 static void grant_ask(struct gate_call *c)
 {
 	json_object_del(c->request, "signature");
 	gate_call_request(c, c->route->function, c->request, grant_answered);
 }
 
-/* Is a member that is to be signed absent, or a number? The database would read a text as a number, and the signature would have 0. */
+/* Is a member that will be signed absent, or a number? The database would read a text as a number, but the signature would have
+ * 0. */
 static bool grant_check_number(const json_t *request, const char *member, struct err *e)
 {
 	const json_t *value = json_object_get(request, member);

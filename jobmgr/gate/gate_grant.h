@@ -4,7 +4,7 @@
 
 #include "jobmgr/gate/gate_call.h"
 
-/* Carry out a request whose route has GATE_GRANT: let another user use a credential of the client's user. */
+/* Carry out a request whose route has GATE_GRANT: the client's user grants another user the use of a credential. */
 void gate_grant(struct gate_call *c);
 
 #endif

@@ -2,9 +2,9 @@
  *
  * Called by: gate_dispatch.c for each request; gate.c at the end.
  * Invariants:
- * - All users may ask. The function gets their ids from the credential, so nobody asks as somebody else.
- * - The words are arguments of the function: no shell sees them.
- * - A request ends with the answer of the function, with its client, or with jobmgrd. */
+ * - All users may make such a request. The function gets the ids of the user from the credential, so no user can ask as another.
+ * - The words of the request are arguments of the function; no shell parses them.
+ * - A request ends when the function answers, the client closes its connection, or jobmgrd exits. */
 #include "jobmgr/gate/gate_hook_status.h"
 
 #include <stdio.h>
@@ -19,12 +19,12 @@ enum {
 	WORDS_MOST = 100,
 	WORDS_SIZE_MOST = 64 * 1024, /* bytes of all words as JSON */
 	REASON_LONGEST = 350,
-	ANSWER_SECONDS = 30 /* milliseconds after hooks.other_timeout in which runnerd kills the function and answers */
+	ANSWER_SECONDS = 30 /* seconds after hooks.other_timeout in which runnerd must have killed the function and answered */
 };
 
 /* The state of a request while the function runs. */
 struct hook_status {
-	struct hook_call *call; /* NULL: it has ended */
+	struct hook_call *call; /* call of the function in runnerd; NULL: it has ended */
 	struct event *end;	/* event that ends the request without an answer of the script */
 };
 
@@ -84,7 +84,7 @@ static void status_fail(struct gate_call *c, const char *code, const char *reaso
 	gate_call_fail(c, &e, NULL);
 }
 
-/* Returns the text that the function returned; NULL: none. Clients read no NUL, so a NUL becomes "?". */
+/* Returns the text that the function returned; NULL: none. Clients cannot read a NUL, so it becomes "?". */
 static json_t *status_text(const json_t *answer)
 {
 	const json_t *message = json_object_get(answer, "message");
@@ -124,7 +124,7 @@ static void status_answered(const json_t *answer, const struct err *failure, voi
 	}
 }
 
-/* Returns whether the words are a list of texts that is not too long. */
+/* Returns true if the words of the request are a list of texts that is not too long. */
 static bool status_are_words(const json_t *words)
 {
 	const json_t *word;
@@ -138,7 +138,7 @@ static bool status_are_words(const json_t *words)
 			  json_dumpb(words, NULL, 0, JSON_COMPACT) <= WORDS_SIZE_MOST);
 }
 
-/* Returns the body of the request for runnerd; malloc'ed. */
+/* Returns the body of the request to runnerd, malloc'ed. */
 static char *status_request(const struct gate_call *c)
 {
 	json_t *arguments = json_array(), *body;

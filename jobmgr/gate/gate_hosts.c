@@ -2,7 +2,7 @@
  *
  * Called by: gate_admin.c; gate_relay.c.
  * Invariants:
- * - Every address is one of IPv6; 10.0.0.5 is ::ffff:10.0.0.5, which it also is at a socket for both. */
+ * - All addresses are stored as IPv6. 10.0.0.5 is ::ffff:10.0.0.5, as at a socket that accepts IPv4 and IPv6. */
 #include "jobmgr/gate/gate_hosts.h"
 
 #include <arpa/inet.h>
@@ -12,7 +12,7 @@
 
 enum { IPV4_BITS = 32, IPV6_BITS = 128 };
 
-/* An address prefix: the hosts whose addresses begin with the same `bits` bits. */
+/* A network: the hosts whose addresses begin with the same `bits` bits as `address`. */
 struct network {
 	struct in6_addr address;
 	int bits;
@@ -39,7 +39,7 @@ static bool address_begins(const struct in6_addr *address, const struct network 
 	       (!mask || ((address->s6_addr[bytes] ^ network->address.s6_addr[bytes]) & mask) == 0);
 }
 
-/* Read the number of bits of an address prefix. Returns -1 if it is malformed. */
+/* Read the number of bits of a network, at most `most`. Returns -1 if the text is not such a number. */
 static int bits_read(const char *text, int most)
 {
 	size_t length = strlen(text);
@@ -49,7 +49,7 @@ static int bits_read(const char *text, int most)
 	return atoi(text);
 }
 
-/* Read "ADDRESS" or "ADDRESS/BITS"; the slash is replaced. */
+/* Read "ADDRESS" or "ADDRESS/BITS". The slash in `text` is overwritten. */
 static bool network_read(char *text, struct network *network)
 {
 	char *slash = strchr(text, '/');

@@ -15,10 +15,10 @@ void gate_hosts_free(struct gate_hosts *hosts);
 
 bool gate_hosts_are_none(const struct gate_hosts *hosts);
 
-/* Is the host at the other end of a TCP connection in the list? */
+/* Is the host at the other end of the TCP connection `fd` in the list? */
 bool gate_hosts_have(const struct gate_hosts *hosts, int fd);
 
-/* Is an address of IPv4 or IPv6 in the list? */
+/* Is an IPv4 or IPv6 address in the list? */
 bool gate_hosts_have_address(const struct gate_hosts *hosts, const struct sockaddr *host);
 
 #endif

@@ -1,8 +1,8 @@
-/* gate_job.c - one job of a submission: its request becomes a plan, an environment, and an authenticator for each step.
+/* gate_job.c - makes of the request for one job of a submission a plan, an environment, and an authenticator for each step.
  *
  * Called by: gate_submit.c.
  * Invariants:
- * - The owner of a job is the user of the credential.
+ * - The owner of a job is the user whom the credential of the request names.
  * - The authenticator of a step covers its spec and the owner, the script, the environment and the number of its job. */
 #include "jobmgr/gate/gate_job.h"
 
@@ -148,7 +148,7 @@ static const char *job_export_list(const struct gate_job *job)
 	return list ? list : "ALL";
 }
 
-/* Returns a list of "NAME=value" as the site's script has changed it, instead of `list`. */
+/* Returns the environment with the changes of the site's script: a new list that replaces `list`. */
 static json_t *job_change_environment(const struct gate_job *job, json_t *list)
 {
 	json_t *changed = json_array(), *variable, *value;
@@ -170,8 +170,8 @@ static json_t *job_change_environment(const struct gate_job *job, json_t *list)
 	return changed;
 }
 
-/* Set the job's environment to the variables that --export lets through, and to those of the site's script. If the job before it in the list has the same
- * environment, it stays NULL. */
+/* Set the job's environment to the variables that --export selects, and those that the site's script sets. It stays NULL if it
+ * equals the environment of the job before in the list. */
 static bool job_export_environment(struct gate_job *job, const struct gate_job *before, struct err *e)
 {
 	json_t *environment, *exported;
@@ -200,7 +200,7 @@ static bool job_export_environment(struct gate_job *job, const struct gate_job *
 	return true;
 }
 
-/* Keep the command line of the submission with the job, cut and without control characters. */
+/* Store the command line of the submission with the job, shortened and without control characters. */
 static bool job_keep_line(struct gate_job *job, struct err *e)
 {
 	const char *given;
@@ -235,7 +235,7 @@ static void job_delete_empty(json_t *object)
 	}
 }
 
-/* Warn if the job asks for mail and this instance has no program to send mail. */
+/* Add a warning if the job requests mail and this instance has no program to send mail. */
 static void job_warn_mail(const struct gate_call *c, struct gate_job *job)
 {
 	const char *types = json_string_value(json_object_get(json_object_get(job->plan, "job"), "mail_type"));

@@ -10,35 +10,35 @@ struct gate_job {
 	char *label;		     /* name of the job in error messages; NULL: the submission has only one job */
 	json_t *plan;		     /* plan of the job's steps; NULL: not made yet */
 	json_t *warnings;	     /* warnings for the user; NULL: no warnings */
-	json_t *desc;		     /* the job as a Lua table, which the site's script judges; NULL: no script judges the job */
+	json_t *desc;		     /* description of the job for the site's script, as a Lua table; NULL: no script judges it */
 	json_t *messages;	     /* texts of the site's script for the user; NULL: none */
 	struct site_changes changes; /* changes of options that the site's script has made */
 	int64_t now;		     /* time of the submission, for the options that name times */
-	char *environment;	     /* packed environment; NULL: the environment of the job before is the same */
+	char *environment;	     /* packed environment; NULL: the same as that of the job before it */
 	size_t environment_size;
 	size_t size; /* bytes of script and environment that were read for the job */
 	char environment_hash[SEAL_HEX_SIZE];
 };
 
-/* Returns the text of the job's script: that of the user, or what the site's script has set. */
+/* Returns the text of the job's script: the user's, or the one that the site's script has set. */
 json_t *gate_job_script(const struct gate_job *job);
 
-/* Returns the name of the job's script for messages with its lines; malloc'ed. */
+/* Returns the name of the job's script for messages with its line numbers, malloc'ed. */
 char *gate_job_script_name(const struct gate_job *job);
 
-/* Returns the request for one job of a list: the job's own members, and the common members that the job does not have. */
+/* Returns the request for one job of a list: the job's own members, and those common members that it does not have itself. */
 json_t *gate_job_request(const json_t *own, const json_t *common);
 
-/* Set job->desc to what the site's script is to know of a job. Returns false with an error or with problems, as gate_job_plan()
- * does. */
+/* Set job->desc to the description of a job for the site's script. Returns false with an error or with problems, as
+ * gate_job_plan() does. */
 bool gate_job_describe(const struct gate_call *c, struct gate_job *job, struct translate_problems *problems, struct err *e);
 
-/* Take what the site's script has set in job->desc, an object or NULL, and its texts for the user. The next plan of the job has the
- * changes. Returns false with an error if a change is not possible. */
+/* Store the changes of the site's script to job->desc (an object or NULL), and its texts for the user. The next plan of the job
+ * has the changes. Returns false with an error if a change is not possible. */
 bool gate_job_change(struct gate_job *job, const json_t *changes, const json_t *texts, struct err *e);
 
-/* Make plan and environment of a job. `before` is the job before it in a list, or NULL. Returns false with an error (its code is
- * not ""), or with the problems of the job's script. */
+/* Make the plan and the environment of a job. `before` is the job before it in a list, or NULL. Returns false with an error
+ * whose code is not "", or with problems of the job's script. */
 bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct gate_job *before,
 		   struct translate_problems *problems, struct err *e);
 

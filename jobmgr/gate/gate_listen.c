@@ -1,9 +1,9 @@
-/* gate_listen.c - the Unix socket, the TCP socket, and connections with TLS.
+/* gate_listen.c - opens the Unix socket, the TCP socket, and buffers of connections.
  *
  * Called by: gate.c, at the start and for each connection.
  * Invariants:
  * - The mode of the Unix socket is 0666: the credential of each request identifies the client, not the connection.
- * - Only the owner of the lock of a socket file removes the file. */
+ * - Only the process that owns the lock of a socket file removes the file. */
 #include "jobmgr/gate/gate_listen.h"
 
 #include <errno.h>
@@ -21,8 +21,9 @@
 #include "lib/log.h"
 
 enum {
-	/* Connections that wait in the kernel to be accepted. As many as the kernel allows by default (net.core.somaxconn): where the
-	 * queue is full, the kernel drops a connection by TCP, and its client tries again after 1, 3, 7, 15, ... seconds only. */
+	/* Most connections that wait in the kernel to be accepted: as many as the kernel allows by default
+	 * (net.core.somaxconn). If the queue is full, the kernel drops a TCP connection, and the client tries again only after
+	 * 1, 3, 7, 15, ... seconds. */
 	LISTEN_BACKLOG = 4096
 };
 

@@ -10,11 +10,12 @@
 
 #include "lib/err.h"
 
-/* Listen on the Unix socket `path`, to which every user may connect; the caller owns the lock of the path. Returns the
- * descriptor, or -1 on failure. */
+/* Listen on the Unix socket `path`, to which every user may connect. The caller must own the lock of the path. Returns the
+ * descriptor, or -1 with an error. */
 int gate_listen_unix(const char *path, struct err *e);
 
-/* Listen on "address:port", and log the address with the port that was bound. Returns the descriptor, or -1 on failure. */
+/* Listen on the TCP socket "address:port", and log the address with the port that was bound. Returns the descriptor, or -1 with
+ * an error. */
 int gate_listen_tcp(const char *address, struct err *e);
 
 /* Returns a bufferevent for a connection that is being accepted, without TLS if `tls` is NULL. */

@@ -2,7 +2,7 @@
  *
  * Called by: gate_relay.c, which bounds the number of lookups under way.
  * Invariants:
- * - The thread writes its result before it writes to the eventfd, and touches nothing afterwards. */
+ * - The thread stores its result before it writes to the eventfd, and touches no shared memory afterwards. */
 #include "jobmgr/gate/gate_lookup.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ struct gate_lookup {
 	char *host, port[16];
 	int code;
 	struct addrinfo *found;
-	int wake; /* eventfd that reports that the result is there */
+	int wake; /* eventfd by which the thread reports that the result is stored */
 	struct event *event;
 	gate_lookup_answer *answer;
 	void *arg;

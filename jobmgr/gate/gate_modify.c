@@ -1,9 +1,9 @@
-/* gate_modify.c - modifies submitted steps: read them, let the translator change them, make new authenticators.
+/* gate_modify.c - modifies submitted steps: reads them, has the translator change them, makes new authenticators.
  *
  * Called by: gate_dispatch.c.
  * Invariants:
  * - Only a step whose authenticator is valid gets a new one, so a row that was altered in the database never becomes valid.
- * - Only the owner, or root, changes what a step runs and how. An operator changes where and when. */
+ * - Only the owner, or root, may change what a step runs and how. An operator may change where and when. */
 #include "jobmgr/gate/gate_modify.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "jobmgr/site/site_desc.h"
 #include "lib/fields.h"
 
-/* Fields of a spec that place or name a step. Only the owner of the step may change the other fields. */
+/* Fields of a spec that say where a step runs, or name it. Only the owner of the step may change the other fields. */
 static const char *const placement_fields[] = {"job_name", "account", "partition", "submit_ntasks", "cpus_per_task"};
 
 static bool modify_is_placement(const char *name)
@@ -76,8 +76,8 @@ static json_t *modify_list_changes(const json_t *before, const json_t *after)
 	return changes;
 }
 
-/* Returns a changed step, with its new authenticator, as api.job_modify takes it. Returns NULL with an error if the caller may
- * not make this change. */
+/* Returns the change of a step, with the new authenticator, as api.job_modify expects it. Returns NULL with an error if the
+ * caller may not make this change. */
 static json_t *modify_authenticate_step(const struct gate_call *c, const json_t *before, const json_t *after, struct err *e)
 {
 	const char *auth = json_string_value(json_object_get(before, "auth"));
@@ -90,7 +90,7 @@ static json_t *modify_authenticate_step(const struct gate_call *c, const json_t 
 	if (!auth || !sign_authenticator_check(c->server->key, &subject, auth)) {
 		gate_refuse(e, "RT409", "step \"%s\" is not as its owner submitted it: its row was altered in the database",
 			    json_string_value(json_object_get(before, "name")));
-		err_hint(e, "It will not be run. Cancel the job and submit it again.");
+		err_hint(e, "The step will not be run. Cancel the job and submit it again.");
 		return NULL;
 	}
 	if (c->credential->uid != subject.uid && c->credential->uid != 0 && !gate_modify_runs_alike(subject.spec, spec)) {
@@ -104,20 +104,20 @@ static json_t *modify_authenticate_step(const struct gate_call *c, const json_t 
 			 "auth", hex);
 }
 
-/* One job of a modification, with the changes that the site's script made to it. */
+/* One job that is modified, with the changes that the site's script made to it. */
 struct modified_job {
 	json_int_t job_id;
-	size_t first_step; /* index of the first of its steps */
+	size_t first_step; /* index of the job's first step */
 	struct site_changes changes;
 };
 
 struct modification {
-	json_t *steps;	  /* the steps as the database has them; NULL: not read yet */
+	json_t *steps;	  /* the steps, as the database has them; NULL: not read yet */
 	json_t *request;  /* request of api.job_modify; NULL: not made yet */
 	json_t *messages; /* texts of the site's script for the user; NULL: none */
-	json_t *desc;	  /* the changes that the user asks for as a Lua table, which the site's script judges */
+	json_t *desc;	  /* description of the changes that the user requests, as the Lua table that the site's script judges */
 	int64_t now;	  /* time of the request, for the options that name times */
-	size_t count;	  /* jobs that the site's script judges */
+	size_t count;	  /* number of jobs that the site's script judges */
 	size_t judged;	  /* number of jobs that the site's script has accepted */
 	struct modified_job *jobs;
 };
@@ -125,7 +125,7 @@ struct modification {
 static void modify_begin(struct gate_call *c);
 static void modify_ask_site(struct gate_call *c);
 
-/* Free all that was made of the steps' rows, which may be read again. */
+/* Free everything in `m`. The steps may be read again afterwards. */
 static void modification_clear(struct modification *m)
 {
 	for (size_t i = 0; i < m->count; i++)
@@ -144,7 +144,7 @@ static void modify_free(struct gate_call *c)
 	free(c->state);
 }
 
-/* Reply with the answer of the database, and with the texts of the site. */
+/* Answer the client with the answer of the database, and with the texts of the site's script. */
 static void modify_answer(struct gate_call *c, const char *text, const struct err *e)
 {
 	const struct modification *m = c->state;
@@ -180,8 +180,8 @@ static const struct modified_job *modify_find_job(const struct modification *m, 
 	return NULL;
 }
 
-/* Add the changes of one job to the request for the database. They belong to this job alone, because the site's script may have changed
- * each job in another way. */
+/* Add the changes of one job to the request for the database, in "each": the site's script may have changed each job in another
+ * way. */
 static void modify_note_job(json_t *changed, const struct modified_job *job, const json_t *answer)
 {
 	char number[24];
@@ -192,7 +192,7 @@ static void modify_note_job(json_t *changed, const struct modified_job *job, con
 		json_object_set(json_object_get(changed, "kept"), number, job->changes.kept);
 }
 
-/* Change one step. Returns false if it was refused; the client's request has then been answered. */
+/* Change one step, and add it to `changed`. Returns false if the change was refused; then the client has been answered. */
 static bool modify_step(struct gate_call *c, const json_t *step, const struct translate_request *common, json_t *changed)
 {
 	const struct modified_job *job = modify_find_job(c->state, step);
@@ -242,7 +242,7 @@ static json_t *modify_make_request(const struct gate_call *c)
 	return request;
 }
 
-/* Read options and folder of the client. The options, malloc'ed, are also in the request. */
+/* Read the options and the working directory of the client. *options is malloc'ed; its strings are those of the request. */
 static bool modify_read_options(struct gate_call *c, struct translate_request *request, const char ***options, struct err *e)
 {
 	const struct modification *m = c->state;
@@ -282,7 +282,7 @@ static void modify_translate(struct gate_call *c)
 	free(options);
 }
 
-/* Find the jobs of the steps. The steps are in the order of their jobs. */
+/* Set m->jobs to the jobs of the steps, which are in the order of their jobs. */
 static void modification_find_jobs(struct modification *m)
 {
 	const json_t *step;
@@ -297,7 +297,7 @@ static void modification_find_jobs(struct modification *m)
 	}
 }
 
-/* Set m->desc to what the user asks to change. Returns false if the options are wrong; the client's request has then been
+/* Set m->desc to the changes that the user requests. Returns false if the options are wrong; then the client has been
  * answered. */
 static bool modify_describe(struct gate_call *c)
 {
@@ -323,7 +323,7 @@ static bool modify_describe(struct gate_call *c)
 	return described;
 }
 
-/* Take what the site's script has changed of a job's modification, and ask about the next job. */
+/* Store the changes of the site's script to the modification of a job, and ask it about the next job. */
 static void modify_judged(struct gate_call *c, const json_t *changes, const json_t *texts)
 {
 	struct modification *m = c->state;
@@ -336,8 +336,9 @@ static void modify_judged(struct gate_call *c, const json_t *changes, const json
 	if (changes && !site_changes_read(own, m->desc, rec, changes, m->now, &e)) {
 		gate_call_fail(c, &e, NULL);
 	} else if (own->environment) {
-		gate_refuse(&e, "RT422",
-			    "set by the site's script (environment): it cannot be changed once the job is submitted");
+		gate_refuse(
+			&e, "RT422",
+			"set by the site's script (environment): the environment cannot be changed once the job is submitted");
 		gate_call_fail(c, &e, NULL);
 	} else {
 		m->judged++;

@@ -7,7 +7,7 @@
 /* Carry out a request whose route has GATE_MODIFY: {"jobs": ["812.solve"], "options": ["--time=1:00:00"]}. */
 void gate_modify(struct gate_call *c);
 
-/* Would two specs run the same? Returns true if they differ at most in fields that place or name a step. */
+/* Returns true if two specs differ at most in fields that say where a step runs, or name it. */
 bool gate_modify_runs_alike(const char *before, const char *after);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * Called by: gate_auth.c.
  * Invariants:
- * - A list has at least one name, so an error can tell how this jobmgrd is called.
- * - No name is looked up, since the name service may be away, and what it says is not trusted. */
+ * - A list has at least one name, so an error message can have a name of this jobmgrd.
+ * - No name is looked up: the name service may not answer, and its answers are not trusted. */
 #include "jobmgr/gate/gate_names.h"
 
 #include <limits.h>
@@ -16,7 +16,7 @@
 
 static const char separators[] = ", \t";
 
-/* Append a name to a list of `count` names, which gets its NULL at the end. */
+/* Append a name to a list of `count` names, with a NULL after it. Returns the reallocated list. */
 static char **names_add(char **names, size_t count, const char *name, size_t length)
 {
 	names = xrealloc(names, (count + 2) * sizeof *names);

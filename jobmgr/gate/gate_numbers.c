@@ -1,12 +1,12 @@
-/* gate_numbers.c - a stock of job numbers, so that a quick submission needs no query of its own for its number.
+/* gate_numbers.c - a stock of job numbers, so that frequent submissions need no query for each number.
  *
  * Called by: gate_submit.c.
  * Invariants:
  * - Each number is given away once.
- * - A number is given away within NUMBERS_AGE of its reservation. So numbers still rise nearly as jobs are stored, and a number
- *   whose range is over meanwhile (internal.numbers_check) is rare.
- * - No number is given away after a higher one of a later reservation: the count of a user's live steps (internal.submit_fits) would not
- *   see its job for some seconds.
+ * - A number is given away within NUMBERS_AGE of its reservation. So numbers rise nearly in the order in which jobs are stored,
+ *   and a number seldom lies in a range that has ended meanwhile (internal.numbers_check).
+ * - No number is given away after a higher one of a later reservation: internal.submit_fits, which counts a user's live steps,
+ *   would miss its job for some seconds.
  * - Numbers that nobody took stay unused. The stock grows from 0 and doubles with each reservation, so that a burst of jobs
  *   leaves about as many numbers unused as it has jobs, and a single job none. */
 #include "jobmgr/gate/gate_numbers.h"
@@ -22,10 +22,10 @@ enum { NUMBERS_AGE = 1000 /* milliseconds */ };
 struct gate_numbers {
 	int64_t numbers[GATE_NUMBERS_MOST];
 	size_t next, end; /* the stock is numbers[next] to numbers[end - 1] */
-	int64_t until;	  /* time by clock_ms() from which the stock of job numbers is too old */
-	size_t ahead;	  /* numbers that were asked for ahead at the last reservation */
+	int64_t until;	  /* time by clock_ms() from which the numbers of the stock are too old to be given away */
+	size_t ahead;	  /* number of job numbers that were reserved ahead at the last reservation */
 	int64_t asked_at; /* time of the last reservation, by clock_ms() */
-	int64_t highest;  /* number that was reserved; the stock has none below those that a later reservation gave away */
+	int64_t highest;  /* highest number that was reserved; answers with only lower numbers do not fill the stock */
 };
 
 struct gate_numbers *gate_numbers_new(void)
@@ -67,7 +67,7 @@ void gate_numbers_put(struct gate_numbers *stock, json_t *numbers, size_t first)
 	size_t count = json_array_size(numbers);
 	int64_t highest = count ? json_integer_value(json_array_get(numbers, count - 1)) : 0;
 
-	if (highest < stock->highest) /* answers of two connections may overtake each other */
+	if (highest < stock->highest) /* the answers to two reservations may arrive in the other order */
 		return;
 	stock->highest = highest;
 	stock->next = stock->end = 0;

@@ -15,11 +15,11 @@ void gate_numbers_free(struct gate_numbers *stock);
 /* Take `count` numbers from the stock. Returns a JSON array, which the caller releases; NULL: the stock has too few. */
 json_t *gate_numbers_take(struct gate_numbers *stock, size_t count);
 
-/* Returns how many numbers to reserve beside those that are needed now: none unless submissions come quickly. */
+/* Returns how many numbers to reserve in addition to those that are needed now: none unless submissions are frequent. */
 size_t gate_numbers_ahead(struct gate_numbers *stock);
 
-/* Move the reserved `numbers` from index `first` on to the stock. Lower numbers that the stock has are dropped. If the stock has
- * had higher ones, the new numbers are dropped. A dropped number stays unused. */
+/* Replace the stock by the reserved `numbers` from index `first` on. If higher numbers were reserved meanwhile, the stock
+ * stays, and these numbers are dropped. A dropped number stays unused. */
 void gate_numbers_put(struct gate_numbers *stock, json_t *numbers, size_t first);
 
 #endif

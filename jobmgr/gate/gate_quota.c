@@ -2,11 +2,11 @@
  *
  * Called by: gate_connection.c for connections; gate_dispatch.c and gate_call.c for requests.
  * Invariants:
- * - A client without a valid credential has few connections. A user of this host who has sent one in the last hour has as many as
- *   users may have, from the first byte on.
- * - Some places are root's only, more of them are only for known clients and root.
+ * - A client without a valid credential has few connections. A user of this host who has sent a valid one in the last hour may
+ *   have as many connections as any user, from the first byte on.
+ * - Some connections are reserved for root, and more of them for known clients and root.
  * - A request counts until it has ended, even if its client hangs up.
- * - All clients together may have GATE_QUOTAS times the bytes of one client; small requests are always accepted. */
+ * - Requests of all clients may have GATE_QUOTAS times the bytes of one client; small requests are accepted beyond that. */
 #include "jobmgr/gate/gate_quota.h"
 
 #include <arpa/inet.h>
@@ -22,9 +22,9 @@
 
 enum {
 	QUOTA_KNOWN = 3600 * 1000, /* milliseconds for which a client is known after a valid credential */
-	QUOTA_MOST = 4000,	   /* number of quotas above which known clients are forgotten */
-	ROOT_PART = 32,		   /* of so many connections, one is reserved for root */
-	KNOWN_PART = 4		   /* of so many connections, one is reserved for known clients and root */
+	QUOTA_MOST = 4000,	   /* number of quotas above which the oldest known clients are dropped */
+	ROOT_PART = 32,		   /* one in so many connections is reserved for root */
+	KNOWN_PART = 4		   /* one in so many connections is reserved for known clients and root */
 };
 
 struct gate_quotas {
@@ -56,8 +56,8 @@ void gate_quotas_free(struct gate_quotas *all)
 	free(all);
 }
 
-/* Set `name` to the name of the client at the other end of a connection, and `uid` to the user of this host, or -1. Returns true
- * for an address. An IPv6 network of /64 is one client, because providers give each customer at least a /64. */
+/* Set `name` to the name of the client at the other end of connection `fd`, and *uid to its user on this host, or -1. Returns
+ * true if the client is an address. An IPv6 network of /64 is one client, since providers give each customer at least a /64. */
 static bool quota_read_name(int fd, char name[GATE_QUOTA_NAME], uid_t *uid)
 {
 	struct sockaddr_storage address = {0};
@@ -98,7 +98,7 @@ void gate_quotas_sweep(struct gate_quotas *all)
 
 	for (quota = TAILQ_LAST(&all->list, quota_list); quota; quota = before) {
 		before = TAILQ_PREV(quota, quota_list, link);
-		if (all->count > QUOTA_MOST) /* too many quotas: forget known clients, from the oldest quota on */
+		if (all->count > QUOTA_MOST) /* too many quotas: drop known clients, from the oldest quota on */
 			quota->known_until = 0;
 		gate_quota_drop_unused(quota);
 	}
@@ -170,7 +170,8 @@ unsigned gate_quota_bound(const struct gate_quota *quota)
 
 unsigned gate_quota_unproven_bound(const struct gate_quota *quota)
 {
-	/* The kernel names the user at the other end of the Unix socket, so a known user there needs no further proof. */
+	/* The kernel reports the user at the other end of the Unix socket, so a known user there needs no valid credential
+	 * first. */
 	if (quota_is_root(quota) || (!quota->is_remote && quota_is_known(quota)))
 		return gate_quota_bound(quota);
 	return count_choose_least(gate_quota_bound(quota), (unsigned)quota->all->conf->gate_unproven);
@@ -189,7 +190,7 @@ struct gate_quota *gate_quota_find_largest(const struct gate_quota *quota, bool 
 	unsigned most = quota->connections + 1;
 
 	TAILQ_FOREACH (each, &quota->all->list, link) {
-		/* connections of a user by HTTPS count to their addresses, too */
+		/* connections of a user by HTTPS are counted for their addresses, too */
 		bool is_user = each->is_remote && each->uid != (uid_t)-1;
 
 		if (each->connections <= most || is_user || quota_is_root(each) || (remote && !each->is_remote))

@@ -1,13 +1,14 @@
 /* gate_relay.c - copies bytes between a client and the step manager of its step (gate_relay.h).
  *
- * Called by: gate_dispatch.c for each request; gate.c at start and stop; the event loop for what comes.
+ * Called by: gate_dispatch.c for each request; gate.c at start and stop; the event loop for bytes and ends of connections.
  * Invariants:
  * - Only the owner of a running step has a stream to it: the database answers nobody else (api.step_token).
- * - Host and port come from the database, never from the request. The port is what the user's step manager has reported, so it must
- *   be one at which step managers may listen; the host must be in gate.relay_hosts.
- * - RELAY_MOST bytes and one read more wait in memory for each side: while a side does not take them, the other one is not read. Reading
- *   has no watermark, since libevent forgets what OpenSSL has decrypted when it stops at one.
- * - A request becomes a stream when the step manager's host has accepted the connection. Until then gate_call.c owns its state. */
+ * - Host and port come from the database, never from the request. The user's step manager has reported the port, so it is
+ *   checked: step managers must be allowed to listen at it. The host must be in gate.relay_hosts.
+ * - At most RELAY_MOST bytes and one read more wait in memory for each end of a stream. Until that end takes them, the other
+ *   end is not read. Reading has no watermark: libevent loses what OpenSSL has decrypted when it stops at one.
+ * - A request becomes a stream when the step manager's host has accepted the connection. Until then gate_call.c owns the
+ *   relay. */
 #include "jobmgr/gate/gate_relay.h"
 
 #include <errno.h>
@@ -27,8 +28,8 @@
 #define RELAY_PROTOCOL "rota-step"
 
 enum {
-	RELAY_MOST = 256 * 1024, /* most bytes for one side that wait in memory; above that, the other side is not read */
-	RELAY_FEW = 64 * 1024,	 /* below, reading goes on */
+	RELAY_MOST = 256 * 1024, /* most bytes that wait for one end of a stream; above that, the other end is not read */
+	RELAY_FEW = 64 * 1024,	 /* when no more than this many bytes wait for one end, the other end is read again */
 	RELAY_CONNECT = 5,	 /* seconds within which the step manager's host must accept the connection */
 	RELAY_PORT = 1024	 /* lowest port at which a user may listen */
 };
@@ -36,7 +37,7 @@ enum {
 struct gate_relays {
 	struct gate_server *server;
 	struct gate_hosts *hosts;
-	/* all relayed streams, also those whose connection to the step manager is not made yet */
+	/* all relayed streams, and requests for streams */
 	TAILQ_HEAD(relay_list, relay) list;
 	int count;
 };
@@ -47,11 +48,11 @@ struct relay {
 	uid_t uid;
 	char host[256];
 	int port;
-	struct gate_lookup *lookup;	      /* NULL: none is under way */
+	struct gate_lookup *lookup;	      /* lookup of the step manager's host; NULL: none is under way */
 	struct gate_call *call;		      /* request for the stream; NULL: it has been answered, and the stream exists */
 	struct evhttp_connection *connection; /* connection of the client, which evhttp owns */
 	struct bufferevent *client, *manager; /* the two ends of the stream; `client` is that of `connection` */
-	bool is_ending; /* one end is closed; the stream ends when the bytes that were read from it are sent to the other end */
+	bool is_ending; /* one end is closed; the stream ends when the bytes that it sent have been sent to the other end */
 	TAILQ_ENTRY(relay) link;
 };
 
@@ -78,7 +79,7 @@ static void relay_end(struct relay *r)
 	evhttp_connection_free(connection);
 }
 
-/* evhttp frees the connection of a stream, because jobmgrd ends. */
+/* Called when evhttp frees the connection of a stream, because jobmgrd exits. */
 static void relay_lose_connection(struct evhttp_connection *connection, void *arg)
 {
 	(void)connection;
@@ -104,7 +105,7 @@ static size_t relay_waiting(struct bufferevent *side)
 	return evbuffer_get_length(bufferevent_get_output(side));
 }
 
-/* Pass on what has been read from a side, and pause reading while too much waits for the other side. */
+/* Pass on what was read from one end of a stream, and stop reading from it while too much waits for the other end. */
 static void relay_read(struct bufferevent *from, void *arg)
 {
 	struct bufferevent *to = relay_other(arg, from);
@@ -114,7 +115,8 @@ static void relay_read(struct bufferevent *from, void *arg)
 		bufferevent_disable(from, EV_READ);
 }
 
-/* A side has taken bytes, and few are left. */
+/* Called when few bytes are left to send to one end of a stream: the other end is read again. A stream that is ending ends when
+ * none are left. */
 static void relay_written(struct bufferevent *to, void *arg)
 {
 	struct relay *r = arg;
@@ -125,7 +127,8 @@ static void relay_written(struct bufferevent *to, void *arg)
 		relay_end(r);
 }
 
-/* A side has closed its connection, or failed. The other one gets what is left, if it takes any of it within gate.answer_timeout. */
+/* Called when one end of a stream is connected, closed or has failed. If it is closed, what it sent is still sent to the other
+ * end, as long as that end takes bytes within gate.answer_timeout. */
 static void relay_changed(struct bufferevent *side, short what, void *arg)
 {
 	struct relay *r = arg;
@@ -145,8 +148,8 @@ static void relay_changed(struct bufferevent *side, short what, void *arg)
 	bufferevent_set_timeouts(other, NULL, &most);
 }
 
-/* A stream may be idle. It has a time limit that is never reached, since one that is taken away comes back in libevent: an event that
- * was deleted keeps its old one, here that of evhttp, for the time after its next activation. */
+/* Have one end of a stream read and written without a timeout, since a stream may be idle. The timeout is set to a time that is
+ * never reached: if it were removed, libevent would apply evhttp's timeout again after the next event. */
 static void relay_start_side(struct relay *r, struct bufferevent *side)
 {
 	static const struct timeval never = {.tv_sec = 10L * 365 * 24 * 3600};
@@ -178,7 +181,7 @@ static void relay_fail_connecting(struct relay *r, const char *why)
 	relay_fail(r, &e);
 }
 
-/* The step manager's host has accepted the connection: the request becomes a stream. */
+/* Called when the step manager's host has accepted the connection: the request becomes a stream. */
 static void relay_start(struct relay *r)
 {
 	static const char answer[] =
@@ -195,7 +198,7 @@ static void relay_start(struct relay *r)
 	bufferevent_write(r->client, answer, sizeof answer - 1);
 	relay_start_side(r, r->client);
 	relay_start_side(r, r->manager);
-	relay_read(r->client, r); /* bytes that came with the request */
+	relay_read(r->client, r); /* pass on bytes that came with the request */
 }
 
 static void relay_connected(struct bufferevent *manager, short what, void *arg)
@@ -250,7 +253,7 @@ static void relay_found(int code, const struct addrinfo *found, void *arg)
 
 /* Requests. */
 
-/* Is the port one at which a step manager may listen? */
+/* May a step manager listen at this port? */
 static bool relay_port_is_good(const struct conf *conf, int port)
 {
 	int first = RELAY_PORT, last = 65535;
@@ -260,7 +263,7 @@ static bool relay_port_is_good(const struct conf *conf, int port)
 	return port >= first && port <= last;
 }
 
-/* Read where the step manager listens from the database's answer. */
+/* Read from the database's answer at which host and port the step manager listens. */
 static bool relay_read_target(const struct conf *conf, const json_t *answer, const char **host, int *port, struct err *e)
 {
 	json_int_t number = json_integer_value(json_object_get(answer, "port"));
@@ -281,7 +284,7 @@ static bool relay_read_target(const struct conf *conf, const json_t *answer, con
 	return true;
 }
 
-/* May the user have one more relayed stream? */
+/* May the user have one more relayed stream? If not, sets the error. */
 static bool relay_is_free(const struct gate_relays *all, uid_t uid, struct err *e)
 {
 	const struct conf *conf = all->server->conf;
@@ -359,7 +362,7 @@ void gate_relay(struct gate_call *c)
 	gate_call_fail(c, &e, NULL);
 }
 
-/* All of them. */
+/* The set of relayed streams. */
 
 struct gate_relays *gate_relays_new(struct gate_server *server, struct err *e)
 {

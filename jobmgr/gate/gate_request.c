@@ -1,4 +1,4 @@
-/* gate_request.c - parses a request, from the query of a URI or from a body, and reads its members.
+/* gate_request.c - parses a request, from the query of a URI or from an HTTP body, and reads its members.
  *
  * Called by: gate_dispatch.c, which parses; the verbs, which read members.
  * Invariants:
@@ -155,7 +155,7 @@ static void request_refuse_member(const char *name, const char *names, struct er
 	if (nearest.best)
 		err_hint(e, "Perhaps you mean \"%s\".", nearest.best);
 	else
-		err_hint(e, *names ? "Its members are: %s." : "It has no members.", names);
+		err_hint(e, *names ? "Members of this request are: %s." : "This request has no members.", names);
 	free(words);
 }
 

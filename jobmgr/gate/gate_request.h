@@ -8,8 +8,8 @@
 
 #include "lib/err.h"
 
-/* Parse the query of a URI, which may be NULL, into a JSON object. A name that is given more than once becomes a list. Returns
- * NULL with an error. */
+/* Parse the query of a URI (NULL: there is none) into a JSON object. A name that is given more than once becomes a list.
+ * Returns NULL with an error. */
 json_t *gate_request_parse_query(const char *query, struct err *e);
 
 /* Parse the body of a request as JSON. An empty body is an empty object. Returns NULL with an error. */
@@ -18,15 +18,15 @@ json_t *gate_request_parse_body(const char *body, size_t size, struct err *e);
 /* Returns a member of a request, or NULL if the member is absent or JSON null. */
 json_t *gate_request_member(const json_t *request, const char *name);
 
-/* Get the text of a member that must be a string, or `otherwise` if the member is absent. Returns false with an error if it is no
- * string. */
+/* Set *text to a member that must be a string, or to `otherwise` if the member is absent. Returns false with an error if it is
+ * no string. */
 bool gate_request_text(const json_t *request, const char *name, const char *otherwise, const char **text, struct err *e);
 
-/* Get the texts of a member that must be a list of strings; an absent member gives an empty list. *texts is malloc'ed, its
- * strings belong to the request. Returns false with an error if the member is anything else. */
+/* Set *texts and *count to a member that must be a list of strings; an absent member gives an empty list. *texts is malloc'ed,
+ * its strings belong to the request. Returns false with an error if the member is anything else. */
 bool gate_request_texts(const json_t *request, const char *name, const char ***texts, int *count, struct err *e);
 
-/* Refuse a member that is not one of `names` (separated by blanks), because a misspelt one would have no effect. */
+/* Refuse a request with a member that is not one of `names` (separated by blanks): a misspelt member would have no effect. */
 bool gate_request_check_members(const json_t *request, const char *names, struct err *e);
 
 #endif

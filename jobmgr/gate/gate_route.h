@@ -1,4 +1,4 @@
-/* gate_route.h - the verbs of the HTTP API: the verb that a path names, its api function, and the members of its request. */
+/* gate_route.h - the verbs of the HTTP API, each with its api function and the members of its request. */
 #ifndef ROTA_GATE_ROUTE_H
 #define ROTA_GATE_ROUTE_H
 

@@ -1,9 +1,9 @@
-/* gate_seen.c - refuses clients that have seen a newer incarnation of the database than this one.
+/* gate_seen.c - refuses clients that have seen an incarnation of the database that this one lacks.
  *
  * Called by: gate_dispatch.c before a request is carried out.
  * Invariants:
- * - A client that has seen the present incarnation, or none, costs nothing.
- * - What a client says counts for its own request only. */
+ * - For a client that has seen the present incarnation, or none, there is no query.
+ * - The incarnation that a client sends affects only its own request. */
 #include "jobmgr/gate/gate_seen.h"
 
 #include <stdio.h>

@@ -3,11 +3,11 @@
  * Called by: gate.c, which opens and closes the sessions; gate_call.c, which sends queries.
  * Invariants:
  * - A session has one query under way, so a slow query delays no other query.
- * - One client has at most CLIENT_MOST queries under way, so other clients find a free session. Calls that change the cluster do
- *   not count: they are few.
+ * - One client has at most CLIENT_MOST queries under way, so other clients find a free session. Calls that change the cluster are
+ *   few, and not counted.
  * - Calls by HTTPS have sessions of their own with the setting rota.remote. SQL functions grant no role in them.
- * - Calls that change the cluster have sessions of their own, of another role of the database.
- * - Answers that may be old have sessions of their own, to any server that answers; they are open only while no server can be written to.
+ * - Calls that change the cluster have sessions of their own, with another role of the database.
+ * - Answers that may be old have sessions of their own, with any server; they are open only while none can be written to.
  * - Notifications have a session of their own, because PostgreSQL delivers them between queries only.
  * - Queries of one client need no order: a client sends the next request when it has the answer, which is committed by then. */
 #include "jobmgr/gate/gate_session.h"
@@ -25,14 +25,14 @@ struct session {
 	struct gate_sessions *all;
 	struct db *db;
 	struct db_watcher watcher;
-	/* number of queries under way: at most one; while the session is down, all queries that are about to fail */
+	/* number of queries under way, at most one; while the session is down, all queries that are about to fail */
 	unsigned queries;
 };
 
 struct gate_query {
 	struct gate_sessions *all;
-	struct session *session; /* session of the query; NULL: the query is queued */
-	unsigned *running;	 /* counter of queries of the same client that are under way; NULL: the query is of no client */
+	struct session *session; /* session that runs the query; NULL: the query is queued */
+	unsigned *running;	 /* counter of the client's queries under way; NULL: the query is no client's */
 	enum api_function function;
 	struct db_param *params; /* copy of the parameters while the query is queued */
 	int count;
@@ -43,11 +43,11 @@ struct gate_query {
 
 struct gate_sessions {
 	struct session session[SESSIONS];
-	int count; /* of sessions */
+	int count; /* number of sessions; 0: they are closed */
 	enum gate_session_kind kind;
 	struct event_base *base;
 	const struct conf *conf;
-	bool is_waking;			/* the sessions were opened, and no server has answered yet */
+	bool is_waking;			/* the sessions for old answers were opened, and no server has answered yet */
 	TAILQ_HEAD(, gate_query) queue; /* queued queries, first in, first out */
 };
 
@@ -94,7 +94,7 @@ static bool query_is_allowed(const struct gate_query *query)
 	return !query->running || *query->running < CLIENT_MOST;
 }
 
-/* Remove a query from the queue. A removed query is never answered. */
+/* Remove a query from the queue, without an answer. */
 static void query_dequeue(struct gate_query *query)
 {
 	TAILQ_REMOVE(&query->all->queue, query, link);
@@ -212,7 +212,7 @@ static void session_down(struct db *db, const struct err *e, void *arg)
 		log_warning("HTTP API: no connection to the database: %s", e->message);
 	if (session->all->is_waking) {
 		session->all->is_waking = false;
-		sessions_send_queued(session->all); /* they fail */
+		sessions_send_queued(session->all); /* the queued queries fail */
 	}
 }
 
@@ -323,7 +323,7 @@ bool gate_sessions_are_up(const struct gate_sessions *sessions)
 
 /* The session for notifications. */
 
-/* Call `notified` when the session is connected again, since notifications are lost without a connection. */
+/* Called when the session is connected again: calls `notified`, since notifications are lost while there is no connection. */
 static void listener_up(struct db *db, void *arg)
 {
 	struct gate_listen_session *listener = arg;

@@ -1,10 +1,10 @@
-/* gate_site.c - has the site's scripts judge a job: one question to runnerd, its answer, a refusal in the site's words.
+/* gate_site.c - has the site's scripts judge a job: sends a question to runnerd, and handles the answer or the refusal.
  *
- * Called by: gate_submit.c, gate_modify.c, where hooks.job_submit is set; gate_submit.c for jobs with directives for burst_buffer.
+ * Called by: gate_submit.c, gate_modify.c, if hooks.job_submit is set; gate_submit.c for jobs with directives for burst_buffer.
  * Invariants:
  * - While a question is under way, the hook client has the next move (gate_call.h).
- * - A job that the script refused, or could not judge unless hooks.broken says "accept", goes no further. burst_buffer always
- *   has to agree. */
+ * - A job that the script refused is not stored, nor one that it could not judge, unless hooks.broken is "accept". burst_buffer
+ *   must always accept the job. */
 #include "jobmgr/gate/gate_site.h"
 
 #include <stdio.h>
@@ -26,10 +26,10 @@ enum {
 	SITE_SCRIPT_MOST = 128 * 1024
 };
 
-/* Name of the job's script for functions of burst_buffer. It is no file: the script's io has its text. */
+/* Name of the job's script for functions of burst_buffer. There is no such file: the functions' io module has its text. */
 #define SITE_SCRIPT_NAME "job_script"
 
-/* A question to a script. */
+/* A question to a script of the site that is under way. */
 struct gate_question {
 	gate_site_handler *then;
 	const char *script; /* "job_submit" or "burst_buffer" */
@@ -42,7 +42,7 @@ bool gate_site_is_set(const struct gate_server *server)
 	return *server->conf->hooks_job_submit != '\0';
 }
 
-/* Returns a line of a text without control characters; malloc'ed. */
+/* Returns one line of a text, without control characters; malloc'ed. */
 static char *site_clean_line(const char *text, size_t length)
 {
 	char *line = xstrndup(text, length);
@@ -54,7 +54,7 @@ static char *site_clean_line(const char *text, size_t length)
 	return line;
 }
 
-/* Returns the texts of the script for the user, a line each. */
+/* Returns the texts of the script for the user, one for each line. */
 static json_t *site_read_texts(const json_t *answer)
 {
 	json_t *texts = json_array();
@@ -101,7 +101,7 @@ static void site_add_problem(json_t *problems, const char *label, const char *me
 						  message, "hint"));
 }
 
-/* Returns what the script says of a job that it refuses; malloc'ed. */
+/* Returns the script's reason for refusing a job, malloc'ed. */
 static char *site_make_reason(const json_t *answer)
 {
 	const char *message = json_string_value(json_object_get(answer, "message"));
@@ -115,7 +115,7 @@ static char *site_make_reason(const json_t *answer)
 	return reason;
 }
 
-/* End the call with the script's refusal: its texts for the user first, and its reason last. */
+/* End the call with the script's refusal: first its texts for the user, then its reason. */
 static void site_refuse(struct gate_call *c, const char *label, const json_t *answer, const json_t *texts)
 {
 	char *reason = site_make_reason(answer);
@@ -132,7 +132,7 @@ static void site_refuse(struct gate_call *c, const char *label, const json_t *an
 	gate_call_fail(c, &e, problems);
 }
 
-/* End the call because the script could not judge, or accept the job as it is, as hooks.broken says. */
+/* The script could not judge a job: end the call with an error, or accept the job as it is, as hooks.broken says. */
 static void site_fail(struct gate_call *c, const struct gate_question *question, const struct err *failure)
 {
 	struct err e;
@@ -148,7 +148,7 @@ static void site_fail(struct gate_call *c, const struct gate_question *question,
 	}
 	log_error("refused a job of uid %u because of the site's script %s: %s", (unsigned)c->credential->uid, question->script,
 		  failure->message);
-	/* Clients try again after RT503: runnerd may be back soon. */
+	/* RT503 has clients try again: runnerd may be back soon. */
 	gate_refuse(&e, *failure->code ? failure->code : "RT503", "the site's script %s could not be asked: %.400s",
 		    question->script, failure->message);
 	err_hint(&e, "Nothing was done. Tell your site's administrators.");
@@ -218,8 +218,8 @@ void gate_site_ask(struct gate_call *c, const char *function, const json_t *desc
 	site_send(c, "job_submit", function, body, label, then);
 }
 
-/* Returns a script as a function of burst_buffer finds it: the directives of --bb come after its first line. Of a long script it is
- * the beginning; malloc'ed. */
+/* Returns a job's script as functions of burst_buffer read it: the directives of --bb come after its first line, and a long
+ * script is cut; malloc'ed. */
 static char *site_staged_script(const char *script, const char *inserted)
 {
 	size_t head = strcspn(script, "\n"), length = strlen(script);

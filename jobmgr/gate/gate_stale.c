@@ -1,16 +1,16 @@
-/* gate_stale.c - has a standby answer what only reads, while no server can be written to.
+/* gate_stale.c - has a standby server answer requests that only read, while no server can be written to.
  *
  * Called by: gate_dispatch.c for requests of routes with GATE_STALE.
  * Invariants:
- * - Only requests that agree (stale_ok) are answered that way, and the answer says how old it is (api.stale_answer).
- * - The sessions for it are opened with the first such request, and closed when a server can be written to again. */
+ * - Only requests with stale_ok are answered that way. The answer says how old it is (api.stale_answer).
+ * - The sessions with standby servers are opened for the first such request, and closed when a server can be written to again. */
 #include "jobmgr/gate/gate_stale.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Is the member true? A query parameter is a string. */
+/* Is the member of a request true? A parameter of a URI's query is a string. */
 static bool stale_is_true(const json_t *member)
 {
 	const char *text = json_string_value(member);

@@ -1,14 +1,14 @@
-/* gate_stale.h - has a standby answer what only reads, while no server can be written to. For gate*.c only. */
+/* gate_stale.h - has a standby server answer requests that only read, while no server can be written to. For gate*.c only. */
 #ifndef ROTA_GATE_STALE_H
 #define ROTA_GATE_STALE_H
 
 #include "jobmgr/gate/gate_call.h"
 
-/* Take the member stale_ok out of a request of a route with GATE_STALE. Note whether the request is to be answered by a standby: if it
- * agrees, and no server can be written to. */
+/* Remove the member stale_ok from a request of a route with GATE_STALE. Set c->is_stale if a standby is to answer the request:
+ * if stale_ok was true, and no server can be written to. */
 void gate_stale_take(struct gate_call *c);
 
-/* Have it answered. */
+/* Have a standby answer a request with c->is_stale. */
 void gate_stale(struct gate_call *c);
 
 #endif

@@ -1,4 +1,4 @@
-/* gate_submit.c - submission: plan each job of a request, reserve numbers, then store all jobs by one call of the database.
+/* gate_submit.c - submits jobs: plans each job of a request, reserves numbers, then stores all jobs by one call of the database.
  *
  * Called by: gate_dispatch.c.
  * Invariants:
@@ -23,7 +23,7 @@ struct submission {
 	bool list; /* the request has a list "jobs" */
 	size_t count;
 	size_t judged; /* number of jobs that the site's script has accepted */
-	size_t staged; /* number of jobs whose directives burst_buffer has accepted, or that have none */
+	size_t staged; /* number of jobs whose directives the script burst_buffer has accepted, or that have none */
 	struct gate_job jobs[];
 };
 
@@ -41,7 +41,9 @@ static bool submission_read_list(struct submission *s, const json_t *list, const
 	size_t i;
 
 	if (gate_request_member(common, "client_key") || gate_request_member(common, "retry_key"))
-		return gate_refuse(e, "RT422", "a key beside \"jobs\" would be the key of all jobs; give each job its own");
+		return gate_refuse(
+			e, "RT422",
+			"client_key or retry_key beside \"jobs\" would be the key of all jobs; give each job a key of its own");
 	json_array_foreach (list, i, own) {
 		if (!json_is_object(own))
 			return gate_refuse(e, "RT422", "jobs[%zu]: must be an object", i);
@@ -94,8 +96,8 @@ static char *submit_write_plan(const json_t *plan)
 	return text;
 }
 
-/* Is the request a job with transfers that is only checked? Then the client translates its script again, as this jobmgrd has,
- * unless the job got another one. */
+/* Does the request only check a job that has transfers? Then its client also translates the script, with the settings of this
+ * jobmgrd, unless the site's script has replaced the script. */
 static bool submission_checks_transfers(const struct gate_call *c)
 {
 	const struct submission *s = c->state;
@@ -104,7 +106,7 @@ static bool submission_checks_transfers(const struct gate_call *c)
 	       json_object_get(json_object_get(s->jobs[0].plan, "job"), "transfers");
 }
 
-/* Returns the settings on which the translation of transfers depends. */
+/* Returns the settings of rota.conf on which the translation of transfers depends. */
 static json_t *submission_staging(const struct conf *conf)
 {
 	return json_pack("{s:s, s:b, s:s}", "scratch", conf->staging_scratch, "shared", strcmp(conf->staging_shared, "yes") == 0,
@@ -124,7 +126,7 @@ static bool submission_has_notes(const struct gate_call *c)
 	return false;
 }
 
-/* Refuse the submission as the database does. Name what the site's script has set, since the user has not. */
+/* Answer with the error of the database. The hint names what the site's script has set, since the user has not set it. */
 static void submit_fail(struct gate_call *c, const struct err *failure)
 {
 	const struct submission *s = c->state;
@@ -139,7 +141,7 @@ static void submit_fail(struct gate_call *c, const struct err *failure)
 	gate_call_fail(c, &e, NULL);
 }
 
-/* Reply with the answer of the database, and with the warnings and the texts of the site about each job. */
+/* Answer the client with the answer of the database, and with the warnings and the texts of the site's script about each job. */
 static void submit_answer(struct gate_call *c, const char *text, const struct err *e)
 {
 	const struct submission *s = c->state;
@@ -170,7 +172,8 @@ static void submit_answer(struct gate_call *c, const char *text, const struct er
 	free(whole);
 }
 
-/* Send plans, scripts and environments of all jobs. A null script or environment means: as of the job before. */
+/* Store all jobs: send their plans, scripts and environments to the database. A null script or environment means: that of the
+ * job before. */
 static void submit_store_list(struct gate_call *c, const char *uid, const char *gid)
 {
 	const struct submission *s = c->state;
@@ -268,7 +271,7 @@ static void submit_take_numbers(struct gate_call *c, const char *text, const str
 	json_decref(numbers);
 }
 
-/* Reserve a number for each job, since authenticators cover it. After a rollback, the jobs get new numbers. */
+/* Reserve a number for each job, since its authenticators cover the number. After a rollback, the jobs get new numbers. */
 static void submit_reserve(struct gate_call *c)
 {
 	const struct submission *s = c->state;
@@ -279,7 +282,7 @@ static void submit_reserve(struct gate_call *c)
 	gate_call_db(c, API_job_number, (struct db_param[]){{count, -1}}, 1, submit_take_numbers);
 }
 
-/* Submit with numbers of the stock, if it has enough. */
+/* Submit with job numbers of the stock if it has enough, else reserve some first. */
 static void submit_begin(struct gate_call *c)
 {
 	const struct submission *s = c->state;
@@ -317,7 +320,7 @@ static void submit_refuse(struct gate_call *c, const struct gate_job *job, const
 	gate_call_fail(c, &e, NULL);
 }
 
-/* Count a job to the size of the request. All jobs of a request together may be as large as one job may be. Members that jobs
+/* Add a job to the size of the request. All jobs of a request together may be as large as one job may be. Members that jobs
  * share count for each job. */
 static bool submission_count_job(const struct gate_call *c, const struct gate_job *job, size_t *size, size_t *steps,
 				 struct err *e)
@@ -347,7 +350,7 @@ static void submit_staging_judged(struct gate_call *c, const json_t *changes, co
 	submit_ask_staging(c);
 }
 
-/* Ask burst_buffer about the jobs with directives one by one; then submit. */
+/* Have the script burst_buffer judge the jobs with directives, one after the other; then submit. */
 static void submit_ask_staging(struct gate_call *c)
 {
 	struct submission *s = c->state;
@@ -364,8 +367,8 @@ static void submit_ask_staging(struct gate_call *c)
 		submit_begin(c);
 }
 
-/* Are the credentials there that the jobs take along? If not, the request is ended. Nothing is taken along for a job that is only
- * tried. */
+/* Has the client uploaded all credentials that the jobs add (NAME:forward)? If not, the request is ended. A job that is only
+ * checked adds none. */
 static bool submission_has_forwards(struct gate_call *c)
 {
 	struct submission *s = c->state;
@@ -404,7 +407,7 @@ static void submit_translate(struct gate_call *c)
 
 static void submit_ask_site(struct gate_call *c);
 
-/* Take what the site's script has changed of a job, and ask about the next one. */
+/* Store the changes of the site's script to a job, and ask it about the next job. */
 static void submit_judged(struct gate_call *c, const json_t *changes, const json_t *texts)
 {
 	struct submission *s = c->state;
@@ -419,7 +422,7 @@ static void submit_judged(struct gate_call *c, const json_t *changes, const json
 	}
 }
 
-/* Have the site's script judge each job, one after the other, before there are plans. */
+/* Have the site's script judge each job, one after the other, before the jobs are planned. */
 static void submit_ask_site(struct gate_call *c)
 {
 	struct submission *s = c->state;
@@ -436,7 +439,7 @@ static void submit_ask_site(struct gate_call *c)
 	translate_problems_free(&problems);
 }
 
-/* Have the site's script judge all jobs anew, since it has seen old limits of partitions. */
+/* Have the site's script judge all jobs again, since it was given outdated limits of partitions. */
 static void submit_ask_again(struct gate_call *c)
 {
 	struct submission *s = c->state;
@@ -447,7 +450,7 @@ static void submit_ask_again(struct gate_call *c)
 	submit_ask_site(c);
 }
 
-/* May the client's user run jobs at all? Each launcher checks that again, by its own configuration. */
+/* May the client's user run jobs at all? Each launcher checks this again, by its own configuration. */
 static bool submit_may_run(const struct gate_call *c, struct err *e)
 {
 	if (c->credential->uid >= conf_min_uid(c->server->conf))

@@ -2,8 +2,9 @@
  *
  * Called by: gate_dispatch.c.
  * Invariants:
- * - The user of a token is who the credential of the request names. The database names only where the step manager listens.
- * - A token names the certificate of that step manager. Where the database is wrong about it, the token opens nothing. */
+ * - The user in a token is the one whom the credential of the request names. The database answers only where the step manager
+ *   listens.
+ * - A token names the certificate of that step manager. If the database has a wrong one, no step manager accepts the token. */
 #include "jobmgr/gate/gate_token.h"
 
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include "jobmgr/gate/gate_answer.h"
 #include "lib/step_token.h"
 
-/* Copy a text of the answer. Returns false if it is missing or too long. */
+/* Copy a member of the answer to `text`. Returns false if it is missing or too long. */
 static bool token_copy(const json_t *answer, const char *name, char *text, size_t size)
 {
 	const char *value = json_string_value(json_object_get(answer, name));
@@ -22,7 +23,8 @@ static bool token_copy(const json_t *answer, const char *name, char *text, size_
 	return value && (size_t)snprintf(text, size, "%s", value) < size;
 }
 
-/* Sign a token for what the database has answered, and add it to the answer. Returns false if members are missing. */
+/* Sign a token for the step manager that the database's answer names, and add it to the answer. Returns false if members are
+ * missing. */
 static bool token_add(const struct gate_call *c, json_t *answer)
 {
 	struct step_token token = {

@@ -2,8 +2,8 @@
  *
  * Called by: gate_submit.c, gate_modify.c.
  * Invariants:
- * - By the limits, a step that can never run is refused early and with its line. api.job_submit checks the limits again.
- * - A request that cached limits refuse is translated again with new ones. */
+ * - The limits serve to refuse a step that can never run, early and with its line. api.job_submit checks the limits again.
+ * - A request that is refused by cached limits is translated again with new ones. */
 #include "jobmgr/gate/gate_translate.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static void translate_take_limits(struct gate_call *c, const char *text, const s
 
 static void translate_ask_limits(struct gate_call *c)
 {
-	json_t *request = json_pack("{ss}", "credential_defaults", "all"); /* the answer is kept for the calls of all users */
+	json_t *request = json_pack("{ss}", "credential_defaults", "all"); /* the answer is cached for the calls of all users */
 
 	gate_call_request(c, API_submit_limits, request, translate_take_limits);
 	json_decref(request);

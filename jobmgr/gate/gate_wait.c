@@ -1,12 +1,12 @@
-/* gate_wait.c - long polls: call the api function of a request again after each notification until it reports something.
+/* gate_wait.c - long polls: after each notification, call the api function of a request again, until its answer is final.
  *
  * Called by: gate_dispatch.c with requests of routes with GATE_WAIT; gate.c with notifications and at shutdown.
  * Invariants:
- * - A long poll has at most one query under way. When its time is over, it polls once more and is answered. So a lost
- *   notification costs latency only.
- * - Polls of one request are WAIT_GAP ms apart, or a hundredth of the time it has waited; after a pause a few may follow at once,
- *   because the end of a job causes several notifications. All long polls together poll at most a thousand times a second, and
- *   each uses at most a fifth of a connection.
+ * - A long poll has at most one query under way. When its time is over, it polls once more and is answered. So a
+ *   lost notification only delays the answer.
+ * - Between two polls of one request are WAIT_GAP ms, or a hundredth of the time that it has waited. After a pause a few polls
+ *   may follow at once, because the end of a job causes several notifications. All long polls together poll at most a thousand
+ *   times a second, and each polls for at most a fifth of the time.
  * - A long poll whose client hung up ends. A long poll whose database connection is lost polls again, since a poll changes
  *   nothing. */
 #include "jobmgr/gate/gate_wait.h"
@@ -22,7 +22,7 @@
 enum {
 	WAIT_GAP = 20,	   /* least time between two polls of one long poll, in milliseconds */
 	WAIT_BURST = 5,	   /* most polls that may follow without a gap; each gap without a poll adds one such poll */
-	WAIT_REST = 5,	   /* length of the pause after a poll, in durations of the poll */
+	WAIT_REST = 5,	   /* least pause after a poll, in durations of the poll */
 	WAIT_DEFAULT = 30, /* seconds that a long poll waits if the request has no "timeout_s" */
 	WAIT_LONGEST = 3600,
 	WAIT_RETRY = 500 /* milliseconds until a poll is repeated after the connection to the database was lost */
@@ -41,9 +41,9 @@ struct gate_wait {
 	struct gate_call *call;
 	enum wait_state state;
 	struct event *timer;	 /* timer that ends the states WAIT_SLEEPING and WAIT_SCHEDULED */
-	struct event *hangup;	 /* event: the client closed its connection; NULL: the client is answered */
-	int64_t since, until;	 /* begin and end of the time of the long poll, by clock_ms() */
-	int64_t polled_at, took; /* time of the last poll, and its duration in milliseconds */
+	struct event *hangup;	 /* event that the client has closed its connection; NULL: the client is answered */
+	int64_t since, until;	 /* begin and end of the long poll, by clock_ms() */
+	int64_t polled_at, took; /* time of the last poll by clock_ms(), and its duration in milliseconds */
 	int burst;		 /* number of polls that may now follow without a gap */
 	TAILQ_ENTRY(gate_wait) link;
 };
@@ -82,8 +82,7 @@ static bool wait_is_false(const char *text, const char *name)
 	return value && strncmp(value, "false", 5) == 0;
 }
 
-/* Does the answer of the database report something? The member "done" or "changed" says so. An answer without these members
- * always reports something. */
+/* Is the database's answer to a poll final? It is not if its member "done" or "changed" is false. Without these members it is. */
 static bool wait_is_final(const char *text)
 {
 	return !wait_is_false(text, "done") && !wait_is_false(text, "changed");
@@ -151,7 +150,7 @@ static void wait_poll(struct gate_call *c)
 	int64_t now = clock_ms(), pauses = (now - w->polled_at) / wait_gap(w);
 
 	event_del(w->timer);
-	if (w->state != WAIT_ABANDONED) /* gate_call.c repeats a poll after a rollback, so the state may be WAIT_ABANDONED */
+	if (w->state != WAIT_ABANDONED) /* the state may be WAIT_ABANDONED, since gate_call.c repeats a poll after a rollback */
 		w->state = WAIT_POLLING;
 	w->burst = w->burst + pauses < WAIT_BURST ? w->burst + (int)pauses : WAIT_BURST;
 	w->burst -= w->burst > 0;
@@ -171,7 +170,8 @@ static void wait_wake(evutil_socket_t fd, short what, void *arg)
 		wait_poll(w->call);
 }
 
-/* Note that the client hung up. evhttp does not read while a request is served, so it does not notice a hangup. */
+/* Called when the client has closed its connection. evhttp does not notice this, since it does not read while a request is
+ * served. */
 static void wait_hangup(evutil_socket_t fd, short what, void *arg)
 {
 	struct gate_wait *w = arg;
@@ -184,7 +184,7 @@ static void wait_hangup(evutil_socket_t fd, short what, void *arg)
 		gate_call_abandon(w->call);
 }
 
-/* Stop watching the client's connection. From now on it may serve other requests, or close. */
+/* Stop watching the client's connection: it may serve other requests from now on, or close. */
 static void wait_lose_client(struct gate_call *c)
 {
 	struct gate_wait *w = c->state;
@@ -232,7 +232,7 @@ void gate_wait(struct gate_call *c)
 	struct err e;
 
 	if (c->route->function == API_job_show && !json_object_get(c->request, "since"))
-		gate_call_forward(c); /* a request "show" that does not ask to wait is answered at once */
+		gate_call_forward(c); /* a request of the verb "show" that does not ask to wait is answered at once */
 	else if (!wait_read_timeout(c->request, &seconds, &e))
 		gate_call_fail(c, &e, NULL);
 	else

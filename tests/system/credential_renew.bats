@@ -234,7 +234,7 @@ uploads() {
 	refused "is not a suffix of a credential's name" submit true --cred=krb5:backward
 	body='{"script": "#!/bin/sh\n", "workdir": "/", "options": ["--cred=krb5:forward"]}'
 	run -0 curl -s --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $(rota token POST /v1/submit -d "$body")" -d "$body" http://gate/v1/submit
-	[[ $output == *'this client takes no credential \"krb5\" along'* ]] || { echo "$output"; false; }
+	[[ $output == *'this client cannot upload credential \"krb5\" with the submission'* ]] || { echo "$output"; false; }
 	refused "no present credential of kind x509" submit true --cred=x509:forward
 	rota check - --cred=krb5:forward <<<$'#!/bin/sh\ntrue'
 	[ "$(uploads)" = "$before" ]

@@ -174,7 +174,7 @@ drip() {
 	drip unix 'POST /v1/submit HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n'
 	drip 127.0.0.1 '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'
 	for phase in header body 'TLS handshake'; do
-		eventually grep -q "its time is over ($phase)" "$ROTA_HOME/log/jobmgrd.log"
+		eventually grep -q "the client took too long ($phase)" "$ROTA_HOME/log/jobmgrd.log"
 	done
 	# A request in small pieces that comes in time is taken.
 	body='{"all":true}'
@@ -200,7 +200,7 @@ drip() {
 		<"$ROTA_TEST_DIR/request" >"$BATS_TEST_TMPDIR/taken" 3>&- &
 	ATTACKERS=$!
 	eventually test -s "$BATS_TEST_TMPDIR/taken"
-	gone() { [ "$(files)" -le "$before" ] && grep -q 'its time is over (answer)' "$ROTA_HOME/log/jobmgrd.log"; }
+	gone() { [ "$(files)" -le "$before" ] && grep -q 'the client took too long (answer)' "$ROTA_HOME/log/jobmgrd.log"; }
 	eventually gone
 	kill -0 "$ATTACKERS" # it still reads what the kernel has
 	stop_attack
