@@ -121,7 +121,8 @@ static void dispatch_send_admission(struct gate_call *c)
 		     4, dispatch_admitted);
 }
 
-/* Have the database check a request by HTTPS if it may come from a node: root of a node can make a munge credential of any user. */
+/* Have the database check a request by HTTPS if it may come from a node: root of a node can make a munge credential of any
+ * user. */
 static void dispatch_admit(struct gate_call *c)
 {
 	struct gate_admission admission = dispatch_admission(c);

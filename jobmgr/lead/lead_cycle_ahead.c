@@ -2,8 +2,8 @@
  *
  * Called by: lead_cycle.c.
  * Invariants:
- *  - api.schedule_ahead decides which steps are sent ahead and what they hold. api.schedule_ahead_commit decides it again under the
- *    locks of job and node. A step that is not sent ahead starts in the ordinary way.
+ *  - api.schedule_ahead decides which steps are sent ahead and what they hold. api.schedule_ahead_commit decides it again under
+ *    the locks of job and node. A step that is not sent ahead starts in the ordinary way.
  *  - Where node.ahead is 0, or the controller has a prolog, all that an earlier leader has sent ahead is given back.
  *  - A step that the queue has after a step that waits for resources is not sent ahead. None is sent during an outage. Nodes give
  *    such steps back. */

@@ -170,8 +170,9 @@ void lead_cycle_read_candidates(struct lead_cycle *c)
 	db_call(c->db, API_schedule_candidates, (struct db_param[]){{below, -1}}, 1, set_answered, &c->reads[LEAD_CANDIDATES]);
 }
 
-/* Read the running steps that may be moved. A cycle that has preempted steps reads none, because their nodes are not free yet. If it is too
- * early for a proposal, the next cycle begins at the time of the proposal, since nothing else may wake the leader before. */
+/* Read the running steps that may be moved. A cycle that has preempted steps reads none, because their nodes are not free yet. If
+ * it is too early for a proposal, the next cycle begins at the time of the proposal, since nothing else may wake the leader
+ * before. */
 void lead_cycle_read_movers(struct lead_cycle *c)
 {
 	bool wanted = !c->preempted && c->conf->schedule_moves > 0 && lead_moves_are_wanted(c->rows, c->result);

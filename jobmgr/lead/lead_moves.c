@@ -3,8 +3,8 @@
  * Called by: lead_cycle_read.c, lead_cycle_write.c, if the site has set schedule.moves.
  * Invariants:
  *  - The arithmetic is that of `rota plan --moves` (schedule_moves.c): a move is made only if it gains more than it costs.
- *  - A claim, as preemption writes them, keeps what a move frees for the step that it makes room for. If a move empties a node, claims
- *    keep the places to which its steps move. */
+ *  - A claim, as preemption writes them, keeps what a move frees for the step that it makes room for. If a move empties a node,
+ *    claims keep the places to which its steps move. */
 #include "jobmgr/lead/lead_moves.h"
 
 #include <jansson.h>
@@ -84,7 +84,8 @@ static json_t *move_json(const struct lead_rows *rows, const struct lead_rows *r
 
 		json_array_append_new(moving, json_pack("{s:I, s:i, s:i}", "job", (json_int_t)step->job, "step", step->step,
 							"attempt", attempt_of(requests, step)));
-		/* Claims keep the new places. Without them, the scheduler would put the steps onto the node that is to be empty. */
+		/* Claims keep the new places. Without them, the scheduler would put the steps onto the node that is to be
+		 * empty. */
 		if (move->kind == SCHEDULE_MOVE_EMPTY)
 			json_array_append_new(steps, lead_preempt_claim_json(step, &move->list[i].start));
 	}

@@ -7,13 +7,13 @@
 #include "jobmgr/lead/lead_load.h"
 #include "jobmgr/schedule/schedule.h"
 
-/* May a move help a step that waits in the result or, if no step waits, empty a node? False while there is a claim: moves are made one
- * after the other. */
+/* May a move help a step that waits in the result or, if no step waits, empty a node? False while there is a claim: moves are
+ * made one after the other. */
 bool lead_moves_are_wanted(const struct lead_rows *rows, const struct schedule_result *result);
 
 /* Have the scheduler propose moves of rows->movers, the running steps that can be moved; `requests` has the requests
- * with which they start again. Returns the argument of api.schedule_move as JSON, to be freed, or NULL if no move gains more than it costs. The search
- * takes at most a part of the lease, which is not renewed meanwhile. */
+ * with which they start again. Returns the argument of api.schedule_move as JSON, to be freed, or NULL if no move gains more than
+ * it costs. The search takes at most a part of the lease, which is not renewed meanwhile. */
 char *lead_moves_json(const struct lead_rows *rows, const struct lead_rows *requests, const struct schedule_policy *policy,
 		      const struct schedule_result *result, double lease_s);
 

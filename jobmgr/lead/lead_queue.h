@@ -30,8 +30,8 @@ size_t lead_queue_list_missing(struct lead_queue *queue, const struct lead_rows 
 /* Add the requests in `result` to the cache. Returns false if the result does not have the expected form. */
 bool lead_queue_load(struct lead_queue *queue, const PGresult *result, struct err *e);
 
-/* Set the pending steps of the cycle's snapshot, and their signing keys in rows->keys, in the order of rows->queue. Steps without a cached
- * request are left out. */
+/* Set the pending steps of the cycle's snapshot, and their signing keys in rows->keys, in the order of rows->queue. Steps without
+ * a cached request are left out. */
 void lead_queue_fill(struct lead_queue *queue, struct lead_rows *rows);
 
 #endif

@@ -262,9 +262,9 @@ struct schedule_cause schedule_explain_node(struct schedule_arena *arena, const 
 		cause.message =
 			schedule_arena_print(arena, "needs %s; no node matches what the step asks for", request->description);
 	else if (request->usable < (size_t)request->nodes_min || request->usable < request->forced_count)
-		cause.message = schedule_arena_print(arena, "needs %s; of %zu node%s that match%s, %zu can be used",
-						     request->description, request->matching, plural((int64_t)request->matching),
-						     request->matching == 1 ? "es" : "", request->usable);
+		cause.message = schedule_arena_print(
+			arena, "needs %s; of %zu node%s that match%s, %zu can be used", request->description, request->matching,
+			text_plural((int64_t)request->matching), request->matching == 1 ? "es" : "", request->usable);
 	else
 		cause.message = schedule_arena_print(arena, "needs %s; that is more than the %zu node%s that match%s have",
 						     request->description, request->usable, text_plural((int64_t)request->usable),

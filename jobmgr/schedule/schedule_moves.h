@@ -51,8 +51,9 @@ struct schedule_moves_bound {
 
 enum { SCHEDULE_MOVES_WAITS_MOST = 16 };
 
-/* Propose moves for the steps that wait in `result`, the result of the scheduler for `snapshot`. Each move assumes that those before it are
- * made. Moves that empty nodes are proposed only if no step waits and the nodes are then powered off. The moves are allocated in `arena`. */
+/* Propose moves for the steps that wait in `result`, the result of the scheduler for `snapshot`. Each move assumes that those
+ * before it are made. Moves that empty nodes are proposed only if no step waits and the nodes are then powered off. The moves are
+ * allocated in `arena`. */
 struct schedule_moves schedule_moves(struct schedule_arena *arena, const struct schedule_snapshot *snapshot,
 				     const struct schedule_policy *policy, const struct schedule_result *result,
 				     const struct schedule_mover *movers, size_t mover_count, struct schedule_moves_bound bound);

@@ -281,8 +281,8 @@ static int members_tier(const struct preempt *t)
 	return tier;
 }
 
-/* Choose victims of the lowest tiers that make room for the members. Returns false if no set of victims does. If the victims of earlier picks
- * make enough room, none is chosen. */
+/* Choose victims of the lowest tiers that make room for the members. Returns false if no set of victims does. If the victims of
+ * earlier picks make enough room, none is chosen. */
 static bool preempt_choose(struct preempt *t, struct schedule_victim **list, size_t *chosen)
 {
 	enum { LEVELS_MOST = 256 };

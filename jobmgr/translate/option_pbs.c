@@ -207,7 +207,7 @@ static bool chunk_end(const struct option_pbs *pbs, const struct chunk *chunk, s
 	if (chunk->ompthreads && chunk->ompthreads != cpus) {
 		err_set(e, "ompthreads=%" PRId64 ", but each process has %" PRId64 " CPU%s", chunk->ompthreads, cpus,
 			text_plural(cpus));
-		return err_hint(e, "remove it and set OMP_NUM_THREADS in the script");
+		return err_hint(e, "remove ompthreads and set OMP_NUM_THREADS in the script");
 	}
 	if (chunk->mpiprocs)
 		pbs_set_number(pbs, OPTION_ID_NTASKS_PER_NODE, processes);

@@ -28,13 +28,15 @@ static int checkpoint_number(const struct translation *t, const struct translate
 	return number < INT_MAX ? (int)number : INT_MAX;
 }
 
-/* Returns what was asked for with an option. A submitted step has a value of every option, and nothing says whether its owner gave it. */
+/* Returns what was asked for with an option. A submitted step has a value of every option, and nothing says whether its owner
+ * gave it. */
 static const json_t *checkpoint_asked(const struct translation *t, const struct translate_step *s, enum option_id id)
 {
 	return t->modifies ? t->command.of[id].value : translate_value(t, s, id);
 }
 
-/* Refuse what does not go with dmtcp and criu, which auto may choose. A restored program goes on in its output files, and would find them empty. */
+/* Refuse what does not go with dmtcp and criu, which auto may choose. A restored program goes on in its output files, and would
+ * find them empty. */
 static void check_restored(struct translation *t, const struct translate_step *s)
 {
 	const char *mode = json_string_value(checkpoint_asked(t, s, OPTION_ID_OPEN_MODE));
@@ -60,8 +62,8 @@ static bool step_has_gpus(struct translation *t, const struct translate_step *s)
 			  : json_integer_value(json_object_get(translate_value(t, s, OPTION_ID_GRES), "gpu")) > 0;
 }
 
-/* Refuse the drivers dmtcp and criu for a step with credentials, which an image must not hold, or GPUs, which it cannot. With auto, the node
- * chooses app. */
+/* Refuse the drivers dmtcp and criu for a step with credentials, which an image must not hold, or GPUs, which it cannot. With
+ * auto, the node chooses app. */
 static void check_image(struct translation *t, const struct translate_step *s)
 {
 	const char *driver = checkpoint_driver(t, s);

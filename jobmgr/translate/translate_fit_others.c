@@ -143,7 +143,7 @@ static void clique_refuse(struct others *o)
 				 ordinals[o->nodes - 1], others, limit, o->nodes);
 	else
 		translate_refuse(o->t, line, "--other-nodes",
-				 "needs %" PRId64 " node%s beside %" PRId64 " other%s (--other-nodes=%s); %s %" PRId64,
+				 "the step needs %" PRId64 " node%s beside %" PRId64 " other%s (--other-nodes=%s); %s %" PRId64,
 				 s->nodes_min, text_plural(s->nodes_min), beside, text_plural(beside), others, limit, o->nodes);
 	free(others);
 }

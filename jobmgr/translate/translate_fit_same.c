@@ -43,7 +43,8 @@ static void same_refuse_nodes(const struct same *same, int step, int64_t left, c
 	const struct translate_edge *edge = same_choose_edge(same, step);
 	int64_t needed = same->t->steps[step].nodes_min;
 	translate_refuse(same->t, edge->line, "--same-nodes",
-			 "needs %" PRId64 " node%s (--same-nodes=%s); by %s of the steps on the same nodes, %" PRId64 " %s left",
+			 "the step needs %" PRId64 " node%s (--same-nodes=%s); by %s of the steps on the same nodes, %" PRId64
+			 " %s left",
 			 needed, text_plural(needed), same->t->steps[edge->peer].name, options, left, left == 1 ? "is" : "are");
 }
 

@@ -44,7 +44,8 @@ static void written_put(json_t *written, int line, const char *name, const char 
 	option_put(json_object_get(written, key), name, json_string(text));
 }
 
-/* Put the options that name peers outside the script, and those with the condition `corr`; the database knows all of them as "after". */
+/* Put the options that name peers outside the script, and those with the condition `corr`; the database knows all of them as
+ * "after". */
 static void written_put_edges(const struct translation *t, json_t *written)
 {
 	for (int i = 0; i < t->edge_count; i++) {

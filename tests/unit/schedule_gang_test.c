@@ -91,15 +91,15 @@ static void test_messages(void **state)
 		"1970-01-01 00:19:20 after "
 		"1.A",
 		"needs 1 CPU, gpu:3 a node on 1 node; that is more than the 2 nodes that match have",
-		"needs 1 CPU on 1 node; of 1 that matches, 0 can be used",
+		"needs 1 CPU on 1 node; of 1 node that matches, 0 can be used",
 		"needs 1 of license \"mat\"; 0 free; first to end: a at 1970-01-01 00:18:20; expected at 1970-01-01 00:19:20 "
 		"after 1.A",
 		"license \"mat\" goes to 1.E first",
 		"partition \"q\" is down: no step starts in it",
 		"starts together with 1 step that cannot start yet",
 		"needs 300 s; its deadline is at 1970-01-01 00:18:20",
-		"as many of its elements run as its %limit allows",
-		"needs 1 CPU on 1 node; no node matches what it asks for",
+		"as many elements of the array run as its %limit allows",
+		"needs 1 CPU on 1 node; no node matches what the step asks for",
 	};
 	struct draw *d = draw_new("n1 aaaa m=4096 g=gpu:2\nn2 .... m=4096\nn3 .... down", "p nodes=n1,n2,n3\nq down", "mat 1",
 				  "a +100 l=mat:1",

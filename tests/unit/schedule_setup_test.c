@@ -61,10 +61,12 @@ static void test_words(void **state)
 	assert_string_equal(result->waits[0].message, "waits for node n1 to be booted with image b");
 	assert_string_equal(result->waits[1].message,
 			    "waits for node n2 to be booted with image b, ready about 1970-01-01 00:17:40");
-	assert_string_equal(result->waits[2].message, "needs 9 CPUs on 9 nodes with image b; of 3 that match, 3 can be used");
+	assert_string_equal(result->waits[2].message,
+			    "needs 9 CPUs on 9 nodes with image b; of 3 nodes that match, 3 can be used");
 	assert_string_equal(result->waits[3].message, "waits for node n4 to be booted with image b and prepared with m:1");
 	assert_string_equal(result->waits[4].message, "waits for node n5 to be put back to no preparation");
-	assert_string_equal(result->waits[5].message, "needs 9 CPUs on 9 nodes prepared with m; of 6 that match, 6 can be used");
+	assert_string_equal(result->waits[5].message,
+			    "needs 9 CPUs on 9 nodes prepared with m; of 6 nodes that match, 6 can be used");
 	assert_string_equal(result->waits[6].message, "waits for node n6 to be prepared with m");
 	schedule_result_free(result);
 	draw_free(d);
