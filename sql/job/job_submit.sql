@@ -292,8 +292,7 @@ declare
 	v_steps constant internal.planned_step[] := array(select s
 		from jsonb_populate_recordset(jsonb_populate_record(null::internal.planned_step, p_plan -> 'common'),
 		p_plan -> 'steps') s);
-	-- The job number if the job is only tried (api.job_try).
-	v_try constant bigint := nullif(current_setting('rota.try', true), '');
+	v_try constant bigint := nullif(current_setting('rota.try', true), ''); -- number of a job that is only tried (api.job_try)
 	v_job constant bigint := coalesce(v_try, (v_head ->> 'job_id')::bigint);
 	v_known internal.submit_facts;
 	v_queue internal.submit_queue;
