@@ -38,7 +38,7 @@ select is((select concat_ws(' ', cpus_per_task, mem_mb, ntasks, gres, "constrain
 	E'2 70 2 {"gpu": 1} ib {n2} {n3} t 3 f {"cpus": true} g output=1:x\n t', 'as written');
 select is((select array_agg(event order by event_id) from rota.event where job_id = :j and step_id = 0), '{submit,modify}', 'on record');
 select is((select cpus_per_task from rota.step_request where job_id = :j and step_id = 1), 1, 'the other step is as it was');
-select is(t.modify('alice', :'j' || '.a', '{"cpus_per_task": 9}'), 'RT422 --cpus-per-task: 9 cpus on one node asked for, the largest node of partition "main" has 4', 'what can never run is refused');
+select is(t.modify('alice', :'j' || '.a', '{"cpus_per_task": 9}'), 'RT422 --cpus-per-task: 9 CPUs on one node asked for, the largest node of partition "main" has 4', 'what can never run is refused');
 select is(t.modify('alice', :'j' || '.a', '{"partition": "side"}'), 'RT422 --partition: you may not use partition "side"', 'what is not allowed, too');
 select is(t.modify('alice', :'j' || '.a', '{"name": "z"}') like 'RT409%--name cannot be modified', true, 'a name binds others');
 select is(t.modify('bob', :'j', '{"time_limit_s": 5}') like 'RT403%', true, 'not by others');

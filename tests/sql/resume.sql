@@ -29,7 +29,7 @@ select t.submit('alice', '[{"name": "a"}]') as low \gset
 select t.submit('alice', '[{"name": "a", "keep": {"cpus": true}}]') as keeps \gset
 select t.submit('alice', '[{"name": "a"}]', '[]', '{"qos": "high"}') as high \gset
 select t.start(:'low' || '.a', '{1}') \g /dev/null
-select is(t.candidates(), null, 'nothing that only starts');
+select is(t.candidates(), :'low' || '.a suspends later', 'one that only starts is looked at again later');
 select t.run(:'low' || '.a'), t.start(:'keeps' || '.a', '{2}'), t.run(:'keeps' || '.a') \g /dev/null
 select is(t.candidates(), :low || '.a suspends', 'what runs, unless it keeps its CPUs');
 select t.admin('partition', 'main', '{"preempt_otherwise": "requeue"}') \g /dev/null

@@ -83,7 +83,7 @@ select t.look() \g /dev/null
 update rota.node set state = 'drain', reason = 'mine' where node_id = 4;
 select t.report('no answer'), t.look(), t.look() \g /dev/null
 select is(t.roll_states(t.last()), 'stopped failed failed cancelled failed', 'stopped');
-select is((select message from rota.rolling_change where change_id = t.last()), '2 nodes have failed', 'with the reason');
+select is((select message from rota.rolling_change where change_id = t.last()), '2 nodes failed', 'with the reason');
 select is((select string_agg(concat_ws(' ', name, state, reason), ', ' order by node_id) from rota.node where node_id <= 4),
 	'n1 drain could not be rebooted: no answer, n2 drain could not be rebooted: no answer, n3 up, n4 drain mine', 'nodes that failed are drained, others are as before');
 

@@ -83,7 +83,7 @@ is_node() { # NODE STATE [REASON]
 	touch "$SITE"/now/n{1,2,3,4}.fails
 	rota admin node change-all --image=el8 --at-most=1 --failures=2
 	eventually is_over stopped
-	[ "$(rota admin node changes --json | jq -c '.changes[0] | [(.nodes.failed | length), (.nodes.cancelled | length), .message]')" = '[2,2,"2 nodes have failed"]' ]
+	[ "$(rota admin node changes --json | jq -c '.changes[0] | [(.nodes.failed | length), (.nodes.cancelled | length), .message]')" = '[2,2,"2 nodes failed"]' ]
 	rm "$SITE"/now/*.fails
 	rota admin node resume 'n[1-4]'
 	eventually all_have 4 el9
