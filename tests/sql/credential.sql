@@ -9,7 +9,7 @@ select is(t.refused('alice', '{"action": "add", "name": "../x", "kind": "file", 
 select is(string_agg(t.refused('alice', jsonb_build_object('action', 'add', 'name', n, 'kind', 'file', 'box', 'QUFB')), ', '), 'RT422 "none" cannot be the name of a credential, RT422 "unset" cannot be the name of a credential', 'words that mean something else')
 from unnest('{none,unset}'::text[]) n;
 select is(t.refused('alice', '{"action": "add", "name": "x", "kind": "spell", "box": "QUFB"}'), 'RT422 there is no kind "spell"', 'a kind');
-select matches(t.refused('alice', '{"action": "add", "name": "x", "kind": "file", "box": "no base64"}'), 'RT422 the credential was not sent', 'a box');
+select matches(t.refused('alice', '{"action": "add", "name": "x", "kind": "file", "box": "no base64"}'), 'RT422 the credential is not a box in base64', 'a box');
 select matches(t.refused('alice', '{"action": "add", "name": "x", "kind": "file", "box": "QUFB", "command": "afs"}'), 'RT422 a kind "file" has no such option', 'a command');
 select matches(t.refused('alice', '{"action": "add", "name": "x", "kind": "file", "box": "QUFB", "refresh_url": "https://a"}'), 'RT422 a kind "file" has no such option', 'a URL');
 select matches(t.refused('alice', '{"action": "steal"}'), 'RT422 there is no action "steal"', 'an action');
