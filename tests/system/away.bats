@@ -108,14 +108,14 @@ ends() {
 	superuser "select string_agg(n || ' ' || state, ' ' order by state) from (select state, count(*) as n from rota.step where job_id = $1 and array_index is not null group by state) s"
 }
 
-# is_right [RULE]: each attempt ran once, and all rules hold, but for this one of the audit.
+# is_right [RULE]...: each attempt ran once, and all rules hold, but for these of the audit.
 is_right() {
 	local found
 	[ -z "$(sort "$LEDGER" | uniq -d)" ]
 	eventually is_idle
 	found=$(audit) && return
 	[ -n "$found" ] # else the audit itself has failed
-	found=$(grep -vF "${1:-nothing}|" <<<"$found") || return 0
+	found=$(grep -vF "$(printf '%s|\n' "${@:-nothing}")" <<<"$found") || return 0
 	echo "$found"
 	return 1
 }
@@ -481,5 +481,6 @@ charges_are_right() {
 	eventually serves
 	rota wait "$job"
 	[ "$(states "$job")" = "a:completed b:completed c:completed" ]
-	is_right "completed, but not all of its tasks ended well"
+	# Where the newer server had the end of a step, this one assumes another end, maybe after the begin of the next step.
+	is_right "completed, but not all of its tasks ended well" "placed before the step it waits for had ended so"
 }
