@@ -89,7 +89,7 @@ superuser() { # SQL
 	refused "only operators give priority" as "$ALICE" rota modify --priority=5 "$job"
 	refused "only operators give a negative value" as "$ALICE" rota modify --nice=-5 "$job"
 	printf '#!/bin/sh\n#PBS -p 5\n' >"$ROTA_TEST_DIR/first.sh"
-	refused "first.sh:2: --nice: only operators give a negative value"*"Of #PBS lines it is -p, with the other sign" as "$ALICE" rota submit "$ROTA_TEST_DIR/first.sh"
+	refused "first.sh:2: -p: only operators give a negative value"*"Of #PBS lines it is -p, with the other sign" as "$ALICE" rota submit "$ROTA_TEST_DIR/first.sh"
 	step_is "$job" pending
 	as "$ALICE" rota cancel "$job"
 	step_is "$job" cancelled
