@@ -141,7 +141,8 @@ static void handle_registered(struct db *db, PGresult *result, const struct err 
 	int before = agent_node_count(c->nodes);
 	agent_lease_grant(c->lease, sent);
 	agent_report_registered(a->report, sent, strtoll(agent_db_text(result, 0, "server_us"), NULL, 10));
-	agent_order_drop_waiting(a->orders); /* the database may have ended attempts of waiting orders after an earlier lease */
+	/* the database may have ended attempts of unsent orders when an earlier lease ran out */
+	agent_order_drop_waiting(a->orders);
 	agent_node_set(c->nodes, result);
 	listen_channels(a);
 	if (agent_node_count(c->nodes) > before && c->conf->launcher_virtual > 0)

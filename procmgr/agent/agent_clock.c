@@ -2,8 +2,8 @@
  *
  * Called by: agent.c for each answer about the lease, agent_report.c for each answer to a report.
  * Invariants:
- * - Each answer gives the earliest and the latest time that is possible. The estimate changes only if it is not between the two:
- *   if the first answers were slow, if one of the clocks drifts, or if the clock of the database was set.
+ * - From each answer follow an earliest and a latest possible value. The estimate changes only if it is not between the two: if
+ *   the first answers were slow, if one of the clocks drifts, or if the clock of the database was set.
  * - The estimate is wrong by no more than the duration of the fastest call. A slow call or a stopped process does not change it. */
 #include "procmgr/agent/agent_clock.h"
 

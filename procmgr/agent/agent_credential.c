@@ -2,13 +2,13 @@
  *
  * Called by: agent_order.c for launch requests and records of the journal; agent.c at notifications and ticks.
  * Invariants:
- * - procmgrd can open no box. It stores them under the names of attempts, and a keeper refuses a box of another one.
- * - A box is stored only for an attempt that is to start or runs here. The database may list one that has just ended.
+ * - procmgrd can open no box. It stores them under the names of attempts, and a keeper refuses a box of another attempt.
+ * - A box is stored only for an attempt that is to start or runs here. The database may list an attempt that has just ended.
  * - A file is complete, and its header has the version that the database gave with the box.
- * - Boxes come with the launch request. Where one did not, and for newer ones, the database is asked.
+ * - Boxes come with the launch request. procmgrd asks the database for missing and for newer ones.
  * - A keeper gets a message about each change. Since the message may be lost where its socket is full, it is sent LOOKS times.
- * - The keeper is informed of each change by the next procmgrd too if this one dies. The file that was written says so of a new box.
- *   A removal writes gone.* first, then removes the box, then sends the message; gone.* stays until the attempt ends. */
+ * - If this procmgrd dies, the next one informs the keepers. It takes each box that it finds in the cache for a new one. A
+ *   removal writes gone.* first, then removes the box, then sends the message; gone.* stays until the attempt ends. */
 #include "procmgr/agent/agent_credential.h"
 
 #include <dirent.h>
@@ -35,7 +35,7 @@ struct box {
 	char name[CREDENTIAL_NAME_SIZE];
 	/* version of the credential in the cache; 0: no box is in the cache yet, or the credential was removed */
 	int64_t version;
-	int looks; /* number of times that the keeper is still informed of a new box */
+	int looks; /* number of messages about a new box that the keeper still gets */
 };
 
 struct agent_credentials {
@@ -44,8 +44,8 @@ struct agent_credentials {
 	void *arg;
 	struct box *boxes;
 	int count, capacity;
-	/* Calls of the database have numbers. The call under way, 0 if there is none; the last one that was answered; the last one that is
-	 * wanted. */
+	/* Numbers of database calls that ask for boxes: the call under way (0: none), the last answered call, and the last call
+	 * that is wanted. */
 	int64_t calling, answered, wanted;
 };
 
@@ -78,7 +78,7 @@ static void make_path(make_name *make, const struct record_key *key, const char 
 	snprintf(path, CREDENTIAL_BOX_NAME + 8, "cache/%s", name);
 }
 
-/* Returns the version in the header of a file, or 0. */
+/* Returns the credential's version from the header of a box's file, or 0 if the file has no valid header. */
 static int64_t read_version(int folder, const char *name)
 {
 	enum credential_kind kind;
@@ -197,14 +197,14 @@ static void store_box(struct box *b, enum credential_kind kind, int64_t version,
 		log_error("%s", e.message);
 		return;
 	}
-	/* A database that was restored may have a credential again. */
+	/* A database that was restored may have a removed credential again, which then counts as not removed. */
 	make_path(credential_box_gone_name, &b->key, b->name, gone);
 	unlink(gone);
 	b->version = version;
 	b->looks = is_running(NULL, &b->key) ? LOOKS : 0;
 }
 
-/* The user has removed the credential. */
+/* Handle that the owner has removed the credential from the database. */
 static void remove_box(struct box *b)
 {
 	char path[CREDENTIAL_BOX_NAME + 8];
@@ -299,7 +299,7 @@ static void call_database(struct agent_credentials *cs)
 	free(known);
 }
 
-/* Ask for a database call that begins later than now. Returns the number of that call. */
+/* Want a database call that begins later than now. Returns the number of that call. */
 static int64_t want_call(struct agent_credentials *cs)
 {
 	cs->wanted = (cs->calling > 0 ? cs->calling : cs->answered) + 1;
@@ -336,7 +336,7 @@ static void take_box(struct agent_credentials *cs, const struct agent_order *o, 
 	key.step_id = (int)json_integer_value(json_object_get(one, "step_id"));
 	key.node = agent_node_number(cs->context->nodes, json_integer_value(json_object_get(one, "node_id")));
 	struct box *b = name && kind && hex && key.node == 0 ? find_box(cs, &key, name) : NULL;
-	/* An order that comes again, to another procmgrd, may be of an attempt that runs, and have a newer box. */
+	/* A launch request that a restarted procmgrd gets again may be of a running attempt, and have a newer box. */
 	if (b && version > b->version && credential_kind_read(kind, &read))
 		store_box(b, read, version, hex);
 }

@@ -11,7 +11,7 @@
 
 struct agent_credentials;
 
-/* Called when the database has answered. */
+/* Called when the database has answered a request for boxes. */
 typedef void agent_credential_fetched(void *arg);
 
 /* The working directory is the node's folder. */
@@ -21,13 +21,13 @@ void agent_credential_free(struct agent_credentials *cs);
 /* Put the boxes that came with a launch request into the cache. */
 void agent_credential_take(struct agent_credentials *cs, struct agent_order *o);
 
-/* Are the boxes of all attempts of a launch request in the cache? If not, they are requested. Returns true too if the database has been
- * asked for them, and does not have them; the keeper then says so. */
+/* Are the boxes of all attempts of a launch request in the cache? Missing ones are requested from the database. Also true if the
+ * database has answered that it lacks them: the keeper then reports that a credential is missing. */
 bool agent_credential_is_ready(struct agent_credentials *cs, struct agent_order *o);
 
-/* After a notification: ask for newer boxes of attempts that have boxes. */
+/* After a notification: ask the database for newer boxes of the attempts that have boxes here. */
 void agent_credential_ask(struct agent_credentials *cs);
-/* Do what is left to do: calls that failed, messages to keepers that are repeated. */
+/* Repeat database calls that failed, and the messages to keepers that are sent several times. */
 void agent_credential_poll(struct agent_credentials *cs);
 bool agent_credential_is_idle(const struct agent_credentials *cs);
 

@@ -3,8 +3,9 @@
  *
  * Called by: agent.c for accepted launches; agent_report.c for records that are reported.
  * Invariants:
- * - The energy is that of the whole node. The database divides it by the CPUs that were held (internal.energy_share).
- * - Without a counter or a program, nothing is done and nothing is reported. */
+ * - The energy is that of the whole node. The database divides it among the attempts by the CPUs that they held
+ *   (internal.energy_share).
+ * - Without a counter or a program, no energy is measured or reported. */
 #include "procmgr/agent/agent_energy.h"
 
 #include <math.h>
@@ -45,7 +46,7 @@ static double figure(const json_t *figures, const char *name)
 	return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* Take a reading of the program: `energy_j`, a counter in joules, or `power_w`, the power of now in watts. */
+/* Take a reading of the program: `energy_j`, a counter in joules, or `power_w`, the present power in watts. */
 static void take_figures(json_t *figures, void *arg)
 {
 	struct agent_energy *e = arg;

@@ -17,7 +17,7 @@ struct agent_incarnation {
 	const struct agent_orders *orders;
 	void (*known)(void *arg);
 	void *arg;
-	int number; /* 0: none is known yet */
+	int number; /* incarnation with which this procmgrd works; 0: none is known yet */
 	bool is_asking, is_known;
 };
 

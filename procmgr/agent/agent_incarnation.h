@@ -6,12 +6,13 @@
 
 struct agent_incarnation;
 
-/* `known` is called when the database is of the incarnation that it was of before, or of the first one that this procmgrd meets. */
+/* Calls `known` when the database has named its incarnation, if that is the one with which this procmgrd has worked, or the first
+ * one that it meets. In another incarnation, procmgrd ends. */
 struct agent_incarnation *agent_incarnation_new(const struct agent_context *c, const struct agent_orders *orders,
 						void (*known)(void *arg), void *arg);
 void agent_incarnation_free(struct agent_incarnation *i);
 
-/* Ask the database for its incarnation, unless it has answered on this connection or is asked. */
+/* Ask the database for its incarnation, unless it has named it on this connection or a call is under way. */
 void agent_incarnation_ask(struct agent_incarnation *i);
 void agent_incarnation_disconnected(struct agent_incarnation *i);
 /* Has the database named its incarnation on this connection? */

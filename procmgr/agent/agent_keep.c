@@ -1,15 +1,15 @@
-/* agent_keep.c - keeps journal records for a while after the database has acknowledged them. A server that is promoted or accepted in its
- * place may lack the last commits; then procmgrd starts again and reports them once more.
+/* agent_keep.c - keeps journal records for a while after the database has acknowledged them. A server that is promoted or
+ * restored may lack its last commits; then procmgrd starts again and reports the kept records once more.
  *
  * Called by: agent_report.c.
  * Invariants:
- * - An acknowledged record is kept for KEEP_US, unless the journal has more than `most` bytes of them. It is dropped after twice that
- *   time, with the next truncation. */
+ * - An acknowledged record is kept for KEEP_US, unless the journal has more than `most` bytes of such records. It is dropped at
+ *   the latest with the first truncation after twice that time. */
 #include "procmgr/agent/agent_keep.h"
 
 static const int64_t KEEP_US = 60 * INT64_C(1000000), KEEP_MOST = 2 * 1024 * 1024;
 
-enum { SHARE = 8 }; /* the kept records take no more than this part of the journal */
+enum { SHARE = 8 }; /* the kept records take at most 1/SHARE of the largest size of the journal */
 
 struct agent_keep agent_keep_in(int64_t journal_mb)
 {

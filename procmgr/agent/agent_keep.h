@@ -10,7 +10,7 @@ struct agent_keep {
 	int64_t marked, since; /* a position that was acknowledged at the time `since` (clock_boot_us), and is dropped next */
 };
 
-/* Keep acknowledged records in a journal of so many MiB. */
+/* Make the object for a journal of at most `journal_mb` MiB, which bounds the acknowledged records that are kept. */
 struct agent_keep agent_keep_in(int64_t journal_mb);
 
 /* Every journal record before `acked` is acknowledged at the time `now`. Returns the position up to which the journal may be truncated. */

@@ -147,7 +147,7 @@ static void poll_launch(struct agent_orders *os, struct agent_order *o, struct a
 	if (o->unanswered == 0) {
 		set_done(os, o);
 	} else if (!agent_lease_is_valid(os->context->lease)) {
-		return; /* the database may have ended the attempt after the lease */
+		return; /* the lease has run out, so the database may have ended the attempt */
 	} else if (o->lacks || (has_script && has_environment)) {
 		if (o->after.attempt > 0 || o->lacks || agent_credential_is_ready(os->credentials, o))
 			agent_order_launch_send(os->launches, o);

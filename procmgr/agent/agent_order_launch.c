@@ -84,7 +84,8 @@ void agent_order_launch_adopt(const struct agent_order_launches *ls, struct agen
 	agent_predispatch_adopt(ls->predispatch, &o->array);
 }
 
-/* Note that an element starts with CPUs of its own. Later orders of pre-dispatched elements count it already. */
+/* Raise the concurrency limits of earlier orders of the array when an element starts with CPUs of its own. Later orders count the
+ * element already. */
 static void raise_limits(const struct agent_order_launches *ls, const struct agent_order *starting, const struct record_key *key)
 {
 	for (int i = 0; &ls->list->item[i] != starting; i++)
@@ -92,7 +93,7 @@ static void raise_limits(const struct agent_order_launches *ls, const struct age
 			agent_predispatch_raise(&ls->list->item[i].array, key);
 }
 
-/* Has a launch request waited for so long that its pre-dispatched elements are given back? */
+/* Has a launch request waited for so long that its pre-dispatched elements are given back to the database? */
 static bool is_late(const struct agent_order *o)
 {
 	return clock_boot_us() - o->received_at > PREDISPATCH_USEC + o->hold_s * 1000000LL;

@@ -13,15 +13,16 @@ struct agent_order_list {
 
 /* Returns the order with this id, or NULL. */
 struct agent_order *agent_order_list_find(struct agent_order_list *l, int64_t id);
-/* Insert a copy of an order that is not in the list. Its parts belong to the list. Pointers to other orders become invalid. */
+/* Insert a copy of an order that is not in the list. Its allocated members then belong to the list. Pointers to other orders
+ * become invalid. */
 struct agent_order *agent_order_list_insert(struct agent_order_list *l, const struct agent_order *o);
 void agent_order_list_remove(struct agent_order_list *l, enum agent_order_state state); /* remove all orders in the state */
 void agent_order_list_clear(struct agent_order_list *l);
 
-/* Returns the ids of all orders in the database. The caller frees it. */
+/* Returns the ids that all orders of the list have in the database. The caller frees the array. */
 struct db_array *agent_order_list_ids(const struct agent_order_list *l);
-/* Does an order before the one at index `at` have the same signal, and still wait? One of the two is enough, and a flood of signals
- * must not delay the end of the step. */
+/* Does an order before the one at index `at` send the same signal to the same attempts, and still wait? One of the two orders is
+ * enough, and a flood of signals must not delay the end of the step. */
 bool agent_order_list_repeats_signal(const struct agent_order_list *l, int at);
 
 /* Returns the ids of the done orders, which count as reported from now on, as a new JSON reference. */

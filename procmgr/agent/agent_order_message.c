@@ -30,7 +30,7 @@ static int signal_number(json_t *value)
 	return atoi(name);
 }
 
-/* Add the state of a node, whose reason the launcher takes as one short line. */
+/* Add the state of a node, with its reason as one short line: the launcher accepts no longer one. */
 static void add_change(struct fields *message, const json_t *args)
 {
 	const char *name = json_string_value(json_object_get(args, "name")),

@@ -54,7 +54,7 @@ static void read_args(struct agent_order *o, const char *args)
 	json_decref(json);
 }
 
-/* Read the numbers of a PostgreSQL array such as {18,19}. Sets *count to how many there are. */
+/* Read the numbers of a PostgreSQL array such as {18,19}. Sets *count to their number. */
 static int64_t *read_numbers(const char *text, int *count)
 {
 	int capacity = 1;

@@ -50,10 +50,11 @@ struct agent_order {
 	char *credentials;     /* names of the credentials that the step needs, as in its spec; NULL: none */
 	json_t *boxes; /* boxes (sealed credentials) that came with the order, until they are in the cache (agent_credential.c); NULL: none */
 	int64_t credential_call;  /* number of the database call that asks for the boxes (agent_credential.c); 0: none was made */
-	struct agent_array array; /* the array of a pre-dispatched launch request; without a job otherwise */
-	/* Of a step that was sent ahead: the attempt on this node that has to complete before. Attempt 0: the step waits for none. */
+	struct agent_array array; /* the array of a pre-dispatched launch request; its job is 0 in other requests */
+	/* The attempt on this node that has to complete before a step that was sent ahead starts. Attempt 0: the step waits for
+	 * none. */
 	struct record_key after;
-	int hold_s; /* seconds for which its elements may be held beyond PREDISPATCH_USEC (agent_order_launch.c) */
+	int hold_s; /* seconds beyond PREDISPATCH_USEC that pre-dispatched elements may wait on the node (agent_order_launch.c) */
 	int64_t received_at;
 
 	char *body; /* text of a launch request; of an order `agent`, the key */

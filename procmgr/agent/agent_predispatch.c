@@ -1,14 +1,14 @@
 /* agent_predispatch.c - counts running attempts, to find how many pre-dispatched elements may start.
  *
- * Called by: agent_order_launch.c. An order of pre-dispatched elements names the steps of its array and its concurrency limit: the
- * number of elements that had CPUs when the order was committed. When an element ends, the database gives its CPUs to a
+ * Called by: agent_order_launch.c. An order of pre-dispatched elements names the steps of its array and its concurrency limit:
+ * the number of elements that had CPUs when the order was committed. When an element ends, the database gives its CPUs to a
  * pre-dispatched element (sql/schedule/predispatch.sql). The limit stays the same, and the agent starts the next element without
  * asking. An element that is started with CPUs of its own raises the limit of earlier orders.
  * Invariants:
  * - An attempt counts as running from before its launch request is sent to the launcher until its record `end` or `refused` is in
  *   the journal, also across a restart of procmgrd.
- * - Nothing here needs the database: a node may go on while it is away, as long as its lease is valid. Until then the database
- *   gives to nobody else what it has committed to the node. */
+ * - Elements start without the database while the node's lease is valid. Until the lease ends, the database gives CPUs that it
+ *   has committed to the node to no other step. */
 #include "procmgr/agent/agent_predispatch.h"
 
 #include <limits.h>

@@ -34,7 +34,7 @@ bool agent_predispatch_runs(const struct agent_predispatch *p, const struct reco
 int agent_predispatch_free_slots(const struct agent_predispatch *p, const struct agent_array *array);
 
 /* Set the concurrency limit of an array whose launch request was just read to at least the number of its running elements: some
- * may have got CPUs after the request was committed, and the requests that said so are done. */
+ * may have got CPUs of their own after the request was committed, by launch requests that are done already. */
 void agent_predispatch_adopt(const struct agent_predispatch *p, struct agent_array *array);
 
 /* Raise the array's concurrency limit if the attempt, which starts with CPUs of its own, is an element of the array. */

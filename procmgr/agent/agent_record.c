@@ -75,7 +75,8 @@ json_t *agent_record_json(const struct fields *record, int64_t node_id)
 	/* The database gets the id of an accepted order from agent_order_report, so its record `used` is left out. */
 	if (strcmp(kind, "used") == 0)
 		return NULL;
-	/* A launch request refused because it was accepted before is not reported while the attempt is on the node: its records are. */
+	/* A launch request refused because it was accepted before is not reported while the attempt is on the node: the attempt's
+	 * own records are. */
 	bool repeated = strcmp(kind, "refused") == 0 && again && strcmp(again, "1") == 0;
 	if (repeated && !gone)
 		return NULL;

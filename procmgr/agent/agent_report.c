@@ -57,7 +57,7 @@ struct agent_report {
 	int64_t found_to; /* earlier journal records were there when procmgrd started, and may have been reported to another server */
 	int64_t registered_us, registered_server_us; /* when the nodes were registered, by clock_boot_us() and by the database */
 	struct agent_keep keep;
-	int64_t passed_to;  /* every earlier journal record was passed to agent_order.c, beyond read_to too */
+	int64_t passed_to;  /* every earlier journal record was passed to agent_order.c; may be beyond read_to */
 	int64_t counted_to; /* every earlier journal record is counted in `under_way` and `ended` */
 	int under_way;	    /* number of attempts that have started since procmgrd started, and have not ended */
 	int ended;	    /* number of attempts that have ended since the last report was made */
@@ -119,7 +119,7 @@ static int add_attempt(const struct record_key *key, struct fields *const *recor
 	return count;
 }
 
-/* Have the launcher drop acknowledged records that are kept no longer, if these are so many bytes. */
+/* Have the launcher drop the acknowledged records that are kept no longer, if they take at least `bytes` bytes. */
 static void truncate_from(struct agent_report *r, int64_t bytes)
 {
 	int64_t position = agent_keep_until(&r->keep, r->acked_to, clock_boot_us());

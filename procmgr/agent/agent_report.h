@@ -19,7 +19,7 @@ bool agent_report_open(struct agent_report *r, struct err *e); /* open the journ
 void agent_report_poll(struct agent_report *r);			/* report new records of the journal, if that is possible now */
 void agent_report_finish(struct agent_report *r);		/* report the rest of the journal, then stop procmgrd */
 void agent_report_within(struct agent_report *r, int64_t usec); /* send a report within `usec` microseconds */
-void agent_report_watch(struct agent_report *r);		/* watch the journal, unless no record is waited for */
+void agent_report_watch(struct agent_report *r); /* watch the journal, unless its records have to wait for an answer */
 /* Handle a registration: procmgrd sent the call at `sent_us` (clock_boot_us), and the database registered the nodes at `server_us` of its own
  * clock. */
 void agent_report_registered(struct agent_report *r, int64_t sent_us, int64_t server_us);

@@ -4,7 +4,8 @@
  * Invariants:
  * - One report is under way at a time. Lines that the database has not acknowledged stay in their file and are read again, after
  *   a restart all of them. A row that the database gets twice changes nothing.
- * - The files are input of an enemy, but their names are root's: the name alone says which attempt a file is about.
+ * - The files are checked as if they came from an attacker, but root gives their names: the name alone says which attempt a file
+ *   is about.
  * - A poll reads at most POLL_BYTES, and there is a pause between reports, so no user can keep procmgrd or the database busy.
  * - A file is removed when its attempt has no folder in spool/ and its lines are acknowledged. The launcher removes that folder
  *   after the end of the attempt, when none of its processes is left. */
@@ -52,7 +53,7 @@ struct agent_substeps {
 	struct event *watch, *timer; /* `watch` is NULL if inotify does not watch the folder */
 	struct file *files;
 	int count, capacity;
-	int next; /* file that the next poll reads first */
+	int next; /* index in `files` of the file that the next poll reads first */
 	int most; /* most rows in a report: ROWS_MOST, or 1 after the database rejected a report */
 	int rejected;
 	bool is_reporting, is_more; /* a report is under way; the files have more lines than this report */
@@ -161,7 +162,7 @@ static int64_t read_file(struct agent_substeps *s, int dir, struct file *f, stru
 	return bytes;
 }
 
-/* Remove the file of an attempt that is gone, or forget one that is not there. */
+/* Remove the file of an attempt that is gone, or drop the entry of a file that is missing. */
 static void drop_file(struct agent_substeps *s, int dir, int index)
 {
 	struct file *f = &s->files[index];
@@ -209,7 +210,7 @@ static void read_files(struct agent_substeps *s, struct agent_substep_rows *rows
 	closedir(dir);
 }
 
-/* The lines that were read are done with, or they are to be read again. */
+/* End the report under way: if `is_done`, its lines are acknowledged or left out, else they are read again. */
 static void end_report(struct agent_substeps *s, bool is_done)
 {
 	for (int i = 0; i < s->count; i++) {

@@ -2,8 +2,8 @@
  *
  * Called by: agent_substep.c for each line of a file in substeps/.
  * Invariants:
- * - The lines are input of an enemy. A line with a member of the wrong type or a number that is no 64-bit integer is bad as a
- *   whole. Texts are cut to TEXT_MOST characters and have no control characters.
+ * - The lines are checked as if they came from an attacker. A line with a member of the wrong type or a number that is no 64-bit
+ *   integer is bad as a whole. Texts are cut to TEXT_MOST characters and have no control characters.
  * - Job, step and attempt of a row are those of the file's name. A line cannot name them.
  * - A sub-step has one row in a report. After its end, further lines of it change nothing. */
 #include "procmgr/agent/agent_substep_line.h"
@@ -23,7 +23,7 @@ struct agent_substep_rows {
 	int most;
 	struct record_key key;
 	int numbers[ROWS_MOST]; /* number of the sub-step of each row in `rows` */
-	/* index in `calls` of the row with the call, or the wish for one, of the present attempt; -1: none */
+	/* index in `calls` of the row with the call of the present attempt's step manager, or a node's wish for one; -1: none */
 	int call_at;
 	/* index in `calls` of the row that says where the present attempt's step manager listens; -1: none */
 	int listen_at;
@@ -97,7 +97,7 @@ static json_t *rows_find(struct agent_substep_rows *r, int substep)
 	return row;
 }
 
-/* A member of a line that becomes a column. */
+/* A member of a journal line that becomes a column of its sub-step's row. */
 struct member {
 	const char *name, *column;
 	bool is_text;
@@ -140,11 +140,11 @@ static const struct member session_members[] = {{"at", "session_us", false},
 						{"idle_timeout_of", "idle_timeout_of", true},
 						{NULL, NULL, false}};
 
-/* A kind of lines that is reported. */
+/* A kind of journal lines that is reported. */
 struct kind {
 	const char *name;
 	const struct member *members;
-	const char *state; /* state of the row; NULL: the line has it; "": the line says nothing of it */
+	const char *state; /* state of the sub-step in its row; NULL: the line names it; "": the row has none */
 };
 
 static const struct kind kinds[] = {{"queue", queue_members, "waiting"},
@@ -182,7 +182,7 @@ static bool is_final_state(const char *state)
 	return false;
 }
 
-/* Is the JSON value a list of people, or absent? */
+/* Is the JSON value a list of the people who are attached to a session, or absent? */
 static bool attached_is_valid(const json_t *list)
 {
 	size_t i;
@@ -278,7 +278,7 @@ static bool are_keys(const json_t *keys)
 	return json_is_object(keys);
 }
 
-/* Take the wish of a node for the step manager's call. One wish or call of the attempt is enough. */
+/* Add the wish of a node that the step manager calls it, unless the list has a wish or call of the attempt: one is enough. */
 static enum agent_substep_taken add_join(struct agent_substep_rows *r)
 {
 	if (r->call_at >= 0)
@@ -303,7 +303,7 @@ static void put_call(struct agent_substep_rows *r, int *at, json_t *call)
 	json_array_append_new(r->calls, call);
 }
 
-/* Take the call of a step manager to the other nodes of its attempt. The database checks what it names. */
+/* Add the call of a step manager to the other nodes of its attempt. The database checks the nodes that it names. */
 static enum agent_substep_taken add_call(struct agent_substep_rows *r, const json_t *line)
 {
 	json_t *port = json_object_get(line, "port"), *keys = json_object_get(line, "keys");

@@ -10,20 +10,22 @@
 /* Rows of a report. Each sub-step has one row, which collects the facts of all its lines. */
 struct agent_substep_rows;
 
-/* Make an empty list that takes at most `most` rows, 2000 at most. */
+/* Make an empty list for at most `most` rows; `most` is at most 2000. */
 struct agent_substep_rows *agent_substep_rows_new(int most);
 void agent_substep_rows_free(struct agent_substep_rows *r);
-int agent_substep_rows_count(const struct agent_substep_rows *r); /* calls included */
+int agent_substep_rows_count(const struct agent_substep_rows *r); /* number of rows of sub-steps and of calls */
 bool agent_substep_rows_is_full(const struct agent_substep_rows *r);
 
-/* Returns the rows as an array; the list keeps it. Likewise the calls of step managers to the other nodes of their attempts. */
+/* Return the rows of sub-steps, and the calls of step managers to the other nodes of their attempts, as arrays that the list
+ * owns. */
 json_t *agent_substep_rows_json(const struct agent_substep_rows *r);
 json_t *agent_substep_rows_calls(const struct agent_substep_rows *r);
 
 /* Set the attempt to whose journal the next lines belong. */
 void agent_substep_rows_begin(struct agent_substep_rows *r, const struct record_key *key);
 
-/* SKIPPED: the line is of a kind that is not reported. BAD: it is not valid. FULL: it needs a row that the list does not take. */
+/* SKIPPED: the line is of a kind that is not reported. BAD: the line is not valid. FULL: the line needs a row, and the list is
+ * full. */
 enum agent_substep_taken { AGENT_SUBSTEP_TAKEN, AGENT_SUBSTEP_SKIPPED, AGENT_SUBSTEP_BAD, AGENT_SUBSTEP_FULL };
 enum agent_substep_taken agent_substep_rows_add(struct agent_substep_rows *r, const char *line, size_t size);
 

@@ -66,7 +66,7 @@ static int64_t read_counter(int fd)
 	return strtoll(text, NULL, 10);
 }
 
-/* Does the zone count towards the energy of the node? Memory is not part of its package; cores and graphics are. */
+/* Does the zone count towards the energy of the node? A package's zone covers its cores and graphics, and not its memory. */
 static bool is_counted(const char *name, bool has_platform)
 {
 	return has_platform ? strcmp(name, "psys") == 0 : strncmp(name, "package-", 8) == 0 || strcmp(name, "dram") == 0;
@@ -143,7 +143,7 @@ int64_t energy_zones_read(struct energy_zones *z)
 	return z->total;
 }
 
-/* A figure above the limit is an error of the program; with it, sums would not stay exact. */
+/* Is the figure of the site's program within 0 and the limit? With larger ones, sums would not stay exact. */
 static bool is_plausible(double figure)
 {
 	return figure >= 0 && figure <= FIGURE_MOST;
@@ -199,7 +199,7 @@ static void thin_out(struct energy_curve *c)
 
 void energy_curve_add(struct energy_curve *c, int64_t at, int64_t total)
 {
-	/* A reading shortly after the one before the last replaces the last, which then adds nothing. */
+	/* If the last two readings would be within DISTANCE_USEC of the new one, the last one is replaced. */
 	if (c->count > 1 && at - c->points[c->count - 2].at < DISTANCE_USEC)
 		c->count--;
 	if (c->count == POINTS_MOST)
@@ -207,7 +207,7 @@ void energy_curve_add(struct energy_curve *c, int64_t at, int64_t total)
 	c->points[c->count++] = (struct point){at, total};
 }
 
-/* The energy up to a moment, by the two readings around it, or by the last two. */
+/* Returns the node's energy up to a moment, interpolated from the two readings around it, or extrapolated from the last two. */
 static double total_at(const struct energy_curve *c, int64_t at)
 {
 	int low = 0, high = c->count - 1;

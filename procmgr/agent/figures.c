@@ -1,4 +1,4 @@
-/* figures.c - reads what the processes of a step use.
+/* figures.c - reads the resource usage of a step's processes.
  *
  * Called by: agent_measure.c and agent_sample.c.
  * Invariants: a figure that cannot be read is unknown (-1), not 0. */
