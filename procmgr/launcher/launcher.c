@@ -71,7 +71,7 @@ static bool check_conf(const struct launcher *l, struct err *e)
 	return err_hint(e, "run chown root and chmod 644 on it");
 }
 
-/* The kernel cannot execute a script below /tmp or /dev/shm if the step has its own ones. */
+/* The kernel cannot execute a script below /tmp or /dev/shm if the step has its own /tmp and /dev/shm. */
 static bool check_private_tmp(const struct launcher *l, struct err *e)
 {
 	return !l->conf->launcher_private_tmp || geteuid() != 0 || !private_folders_hide(l->dir) ||

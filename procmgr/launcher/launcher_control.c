@@ -2,8 +2,8 @@
  *
  * Called by: launcher_agent.c for each message (registered by launcher.c).
  * Invariants:
- * - A keeper gets only messages that this file has checked and written anew. They are not signed, so none of them lets a step go
- *   without its epilogs.
+ * - A keeper gets only messages that this file has checked and written anew. Control messages are not signed, so none of them
+ *   makes a keeper skip epilogs.
  * - A message is answered when the keeper's socket has it, or when the attempt has no keeper. Until then the database keeps the
  *   order, so nothing is lost if the launcher dies. An unanswered message may come twice. */
 #include <signal.h>

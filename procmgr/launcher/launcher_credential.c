@@ -1,10 +1,10 @@
-/* launcher_credential.c - the keys with which keepers open boxes, and what attempts without a keeper have left of their credentials.
+/* launcher_credential.c - reads the keys with which keepers open boxes, and destroys credentials that dead keepers have left.
  *
  * Called by: launcher.c at its start; launcher_lost.c.
  * Invariants:
- * - A node without these keys takes steps without credentials as always.
- * - The key of the node is in the memory of the launcher and of keepers alone. Neither leaves a core file, and no other process of their
- *   user may read their memory. */
+ * - A node without these keys runs only steps that need no credentials.
+ * - The key of the node is in the memory of the launcher and of keepers alone. Neither leaves a core file, and no other process
+ *   of their user may read their memory. */
 #include <errno.h>
 #include <pwd.h>
 #include <stdlib.h>

@@ -31,8 +31,8 @@ int64_t launcher_lease_next(const struct launcher *l)
 	return l->lease->at;
 }
 
-/* Kill the keeper that holds the lock of the attempt's pid file. Its number may be that of another process once it has ended, but
- * not while it holds the lock. Returns false if there is no keeper. */
+/* Kill the keeper that holds the lock of the attempt's pid file. Once the keeper has ended, its pid may be that of another
+ * process, but not while it holds the lock. Returns false if there is no keeper. */
 static bool kill_keeper(const struct record_key *key)
 {
 	pid_t keeper = launcher_spool_keeper(key);

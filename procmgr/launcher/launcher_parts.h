@@ -23,7 +23,7 @@ struct launcher_child {
 	struct record_key key;
 	int64_t space; /* journal space in bytes that is reserved for the attempt's records */
 	int cpus;
-	int ctl; /* the keeper's socket, reused with the spool folder; -1 if the keeper ends with its attempt */
+	int ctl; /* the keeper's control socket, which it uses again if it becomes idle; -1 if the keeper ends with its attempt */
 };
 
 /* An idle keeper, with its folder in spare/. */
@@ -142,7 +142,7 @@ void launcher_lost_recover(struct launcher *l, const struct record_key *key);
 struct launcher_tmpdir *launcher_tmpdir_new(void);
 void launcher_tmpdir_sweep(struct launcher *l);
 bool launcher_tmpdir_is_remover(const struct launcher *l, pid_t pid);
-/* Note that the process that removes folders has ended. Returns false if `pid` was not that one. */
+/* Handle the end of the process that removes the folders TMPDIR. Returns false if `pid` is another process. */
 bool launcher_tmpdir_reaped(struct launcher *l, pid_t pid);
 
 /* launcher_credential.c: read this node's keys for credentials, if the node has keys. */
@@ -150,7 +150,7 @@ void launcher_credential_open(struct launcher *l);
 void launcher_credential_free(struct launcher *l);
 /* Destroy the credentials of an attempt whose keeper has died, after its processes have been killed. */
 void launcher_credential_recover(const struct launcher *l, const struct record_key *key);
-/* Destroy the credentials that attempts have left which have ended. */
+/* Destroy the credentials that ended attempts have left. */
 void launcher_credential_tidy(const struct launcher *l);
 
 /* launcher_reservation.c: reserve journal space for another attempt. Returns false if the disk or the journal is full; `e` has
@@ -159,7 +159,7 @@ bool launcher_reservation_make(struct launcher *l, const struct order *o, struct
 struct launcher_reservation *launcher_reservation_new(void);
 /* Reserve journal space for the attempts of an earlier launcher. */
 void launcher_reservation_open(struct launcher *l);
-/* Count the attempts of an earlier launcher anew: launcher_reservation_adopt adds each of them. */
+/* Reset the sum of journal space of an earlier launcher's attempts to 0: launcher_reservation_adopt adds each of them. */
 void launcher_reservation_reset(struct launcher *l);
 /* Add the journal space of an attempt of an earlier launcher. */
 void launcher_reservation_adopt(struct launcher *l, const struct record_key *key);
@@ -191,9 +191,10 @@ void launcher_order_take(struct launcher *l, const struct fields *message);
 /* Read the next step or node number from a list such as "18,19". Returns false after the last number. */
 bool launcher_order_next(const char **list, int *number);
 void launcher_order_reaped(struct launcher *l, pid_t pid);
-/* Why a launch request is refused: it is invalid (ORDER); its attempt was accepted before and is on the node (AGAIN); its attempt, or a
- * later one of the step, was accepted before and the node has nothing of it any more (GONE); it has expired (LATE); the node is at fault and should be drained (NODE); procmgrd cancelled the attempt before start (CANCELLED). After LATE, NODE and
- * CANCELLED, another launch request for the attempt may follow. */
+/* Why a launch request is refused: it is invalid (ORDER); its attempt was accepted before and is on the node (AGAIN); its
+ * attempt, or a later one of the step, was accepted before and the node has nothing of it any more (GONE); the request has
+ * expired (LATE); the node is at fault and should be drained (NODE); procmgrd cancelled the attempt before start (CANCELLED).
+ * After LATE, NODE and CANCELLED, another launch request for the attempt may follow. */
 enum launcher_fault {
 	LAUNCHER_FAULT_ORDER,
 	LAUNCHER_FAULT_AGAIN,

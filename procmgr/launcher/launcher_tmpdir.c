@@ -2,9 +2,10 @@
  *
  * Called by: launcher.c at its start; launcher_lost.c for an attempt whose keeper has died.
  * Invariants:
- * - A child process removes them, one at a time, since a folder may have millions of files. So the launcher serves meanwhile.
- * - An attempt has its spool folder before it has a TMPDIR, and no number is used again. So a folder without one belongs to an attempt that is over.
- * - What a remover leaves that is killed, the next one removes. */
+ * - A child process removes the folders, one after the other, so that the launcher never waits for a folder of millions of files.
+ * - An attempt has its spool folder before it has a TMPDIR, and no number is used again. So a TMPDIR without a spool folder
+ *   belongs to an attempt that is over.
+ * - If the child process is killed, the next one removes the folders that it has left. */
 #include <signal.h>
 #include <unistd.h>
 
@@ -13,8 +14,8 @@
 #include "procmgr/launcher/launcher_parts.h"
 
 struct launcher_tmpdir {
-	pid_t remover; /* 0: none runs */
-	bool again;    /* another attempt has ended since it was forked */
+	pid_t remover; /* the process that removes the folders; 0: none runs */
+	bool again;    /* another attempt has ended since that process was forked */
 };
 
 struct launcher_tmpdir *launcher_tmpdir_new(void)
@@ -22,7 +23,7 @@ struct launcher_tmpdir *launcher_tmpdir_new(void)
 	return xcalloc(1, sizeof(struct launcher_tmpdir));
 }
 
-/* Only the log stays open: the lock of the launcher must end with the launcher. */
+/* Remove the folders in the child process. Only the log stays open there, so that the launcher's lock ends with the launcher. */
 static void remove_all(const struct launcher *l)
 {
 	sigset_t none;
