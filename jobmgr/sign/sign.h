@@ -1,4 +1,4 @@
-/* sign.h - the authenticator of a step: with it jobmgrd verifies that the owner asked for it. */
+/* sign.h - the authenticator of a step: with it jobmgrd verifies that the owner submitted the step as it is stored. */
 #ifndef ROTA_SIGN_H
 #define ROTA_SIGN_H
 

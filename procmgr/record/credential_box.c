@@ -1,7 +1,7 @@
 /* credential_box.c - names and headers of the files of boxes in cache/ (docs/formats.md, "Sealed boxes").
  *
- * Called by: procmgrd, which writes the files; keepers, which read them; all that end an attempt, to remove them. The working directory is
- * the node's folder.
+ * Called by: procmgrd, which writes the files; keepers, which read them; all programs that end an attempt, to remove the files.
+ * The working directory is the node's folder.
  * Invariants:
  * - A name that credential_box_parse() accepts has one spelling, and is below cache/. */
 #include "procmgr/record/credential_box.h"

@@ -1,4 +1,4 @@
-/* lease.h - the lease of a node, in the file `lease` of the node's folder. After the lease, another node may run the attempts. */
+/* lease.h - the lease of a node, in the file `lease` of the node's folder. After its end, another node may run the attempts. */
 #ifndef ROTA_PROCMGR_LEASE_H
 #define ROTA_PROCMGR_LEASE_H
 

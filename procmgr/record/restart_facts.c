@@ -1,6 +1,7 @@
-/* restart_facts.c - finds what a node has that images of DMTCP and CRIU need.
+/* restart_facts.c - finds the properties of a node on which restoring an image of DMTCP or CRIU depends.
  *
- * Called by: driver_dmtcp.c and driver_criu.c, for what an image needs and what a node has that restores it; agent.c, for what the scheduler knows of the node. */
+ * Called by: driver_dmtcp.c and driver_criu.c, to compare the node where an image was written with the node that restores it;
+ * agent.c, to report them to the scheduler. */
 #include "procmgr/record/restart_facts.h"
 
 #include <fcntl.h>
@@ -15,7 +16,7 @@
 
 enum { VERSION_SIZE = 256, VERSION_S = 10, CPUINFO_SIZE = 8192 };
 
-/* Is this flag of a CPU one that programs use? glibc chooses its functions by them when a program starts. */
+/* Is this flag of a CPU an instruction set that programs use? glibc chooses its functions by them when a program starts. */
 static bool is_instruction_set(const char *flag)
 {
 	static const char *const begins[] = {"sse",   "ssse", "avx",  "fma",  "bmi",  "aes",  "vaes", "popcnt", "movbe",
@@ -50,7 +51,8 @@ static char *read_cpu(void)
 	return chosen;
 }
 
-/* Add the version that a program says in its first line, after `before`. `folder` "": there is none. */
+/* Add to the facts the version of a program in `folder`: the first line that it prints for --version, after the prefix `before`.
+ * If `folder` is "", the node does not have the program. */
 static void add_version(json_t *facts, const char *name, const char *folder, const char *file, const char *before)
 {
 	char text[VERSION_SIZE], *program = xasprintf("%s/%s", folder, file);

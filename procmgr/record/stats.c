@@ -60,7 +60,7 @@ bool stats_reap(pid_t pid, int counts, int *status, struct stats *stats)
 	return true;
 }
 
-/* The system call has a parameter for the resource usage, which the C library's function has not (waitid(2)). */
+/* The system call waitid has a parameter for the resource usage; waitid() of the C library does not (waitid(2)). */
 bool stats_peek(pid_t pid, int counts, int *status, struct stats *stats)
 {
 	struct rusage used;
@@ -69,7 +69,7 @@ bool stats_peek(pid_t pid, int counts, int *status, struct stats *stats)
 	if (syscall(SYS_waitid, P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT, &used) < 0 || info.si_pid != pid)
 		return false;
 	set_usage(stats, &used);
-	/* As wait4 encodes it. */
+	/* Encode the wait status as wait4 does. */
 	*status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8
 					     : info.si_status | (info.si_code == CLD_DUMPED ? 0x80 : 0);
 	return true;
@@ -112,7 +112,7 @@ int64_t stats_start_time(pid_t pid)
 
 int64_t stats_start_time_between(pid_t pid, int64_t before, int64_t after)
 {
-	/* The clock of the kernel and that of its C library may differ by as much. */
+	/* The clock of the kernel and the one that the C library reads (clock_gettime) may differ by this much. */
 	enum { MARGIN_NS = 1000 };
 	int64_t tick = INT64_C(1000000000) / sysconf(_SC_CLK_TCK), started = (before - MARGIN_NS) / tick;
 	return (after + MARGIN_NS) / tick == started ? started : stats_start_time(pid);

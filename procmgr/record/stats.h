@@ -8,7 +8,7 @@
 
 struct stats {
 	int64_t user_usec, system_usec;
-	int64_t max_rss_kb; /* resident memory of the largest process */
+	int64_t max_rss_kb; /* largest resident memory of any of the processes, in KiB */
 	int64_t minflt, majflt;
 	int64_t rchar, wchar;		 /* bytes of read and write calls on any file; -1 if unknown (proc(5), /proc/PID/io) */
 	int64_t read_bytes, write_bytes; /* bytes from and to storage; -1 if unknown */
@@ -38,10 +38,11 @@ bool stats_peek(pid_t pid, int counts, int *status, struct stats *stats);
 /* Returns the pid of a child that has ended and is not reaped, or 0 if there is none. The caller reaps it before it asks again. */
 pid_t stats_ended_child(void);
 
-/* Add all figures of one process to a sum; the largest process of both. Bytes that are unknown in one are unknown in the sum. */
+/* Add all figures of one process to a sum; max_rss_kb becomes the larger one. Bytes that are unknown in one are unknown in the
+ * sum. */
 void stats_sum(struct stats *sum, const struct stats *one);
 
-/* Add CPU times, and take the largest process of both. Faults, switches and bytes are not added. */
+/* Add only the CPU times of one process to a sum; max_rss_kb becomes the larger one. */
 void stats_add(struct stats *sum, const struct stats *one);
 
 #endif
