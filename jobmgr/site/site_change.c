@@ -31,12 +31,13 @@ static const struct {
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
-/* Fields that change_read_nodes() and those after it read. */
+/* Fields that do not stand for one option each. The functions from change_read_nodes() on read them. */
 static const char *const others[] = {"min_nodes",	"max_nodes",	 "pn_min_memory", "min_mem_per_node",
 				     "min_mem_per_cpu", "admin_comment", "environment",	  "script"};
 /* Fields that identify the user, which scripts may not change. */
 static const char *const identities[] = {"user_id", "group_id", "user_name", "uid", "gid"};
-/* Fields of Slurm that no option of Rota sets, and without which the job would run otherwise than the site wants. */
+/* Fields of Slurm that no option of Rota sets, and without which the job would run otherwise than the site wants: a change of one
+ * is refused. */
 static const char *const fixed[] = {"argv",
 				    "argc",
 				    "min_cpus",
@@ -81,7 +82,7 @@ static bool change_is_option(const char *name)
 	return false;
 }
 
-/* Set the error of a change that is not possible. */
+/* Refuse a change of a field: set the error RT422. Returns false. */
 static bool change_refuse(const char *field, const char *why, const char *hint, struct err *e)
 {
 	char reason[400], advice[sizeof e->hint];
@@ -104,14 +105,14 @@ static bool change_is_same(const json_t *before, const json_t *after)
 	return json_equal(before, after);
 }
 
-/* Returns the value of a field that the script has changed, or NULL. */
+/* Returns the new value of a field that the script has changed, or NULL if the field has not changed. */
 static const json_t *change_find(const json_t *desc, const json_t *changes, const char *name)
 {
 	const json_t *after = json_object_get(changes, name);
 	return after && !change_is_same(json_object_get(desc, name), after) ? after : NULL;
 }
 
-/* Returns what a field was before the change: what the user asked for, or else what the job had. */
+/* Returns the value of a field before the script's change: the one that the user asked for, or else the stored job's. */
 static const json_t *change_find_before(const struct site_changes *c, const json_t *desc, const char *name)
 {
 	const json_t *asked = json_object_get(desc, name);
@@ -132,7 +133,7 @@ static json_t *change_make_text(const char *text)
 	return value;
 }
 
-/* Note a change for the record of the job. */
+/* Add a change to c->kept, the list of changes for the record of the job. */
 static void change_keep(struct site_changes *c, const char *field, const char *before, const char *after)
 {
 	json_t *one = json_object();
@@ -144,7 +145,7 @@ static void change_keep(struct site_changes *c, const char *field, const char *b
 	option_append(c->kept, one);
 }
 
-/* Add a change of an option; takes over `value`. */
+/* Add a change of an option to c->list, which then owns `value`. */
 static void change_add(struct site_changes *c, const char *field, const char *option, char *value)
 {
 	c->list = xrealloc(c->list, (size_t)(c->count + 1) * sizeof *c->list);
@@ -189,7 +190,7 @@ static bool change_read_count(const char *field, const json_t *value, int64_t *c
 	return true;
 }
 
-/* Read the numbers of nodes, which are one option. */
+/* Read changes of min_nodes and max_nodes, which together become the option --nodes. */
 static bool change_read_nodes(struct site_changes *c, const json_t *desc, const json_t *changes, struct err *e)
 {
 	static const char *const names[] = {"min_nodes", "max_nodes"};
@@ -220,7 +221,7 @@ static bool change_read_nodes(struct site_changes *c, const json_t *desc, const 
 	return true;
 }
 
-/* Returns memory as a text for the record; malloc'ed. */
+/* Returns a size of memory in MiB as a text for the record of the job; malloc'ed. NULL: not given. */
 static char *change_show_memory(int64_t size)
 {
 	if (size == SITE_NO_VAL64 || size == SITE_NO_VAL)
@@ -228,7 +229,7 @@ static char *change_show_memory(int64_t size)
 	return size < 0 ? xasprintf("%lld per CPU", (long long)(size & INT64_MAX)) : xasprintf("%lld", (long long)size);
 }
 
-/* Read a size of memory, which is --mem or --mem-per-cpu. */
+/* Read a change of a field of memory, in MiB, which becomes the option --mem or --mem-per-cpu. */
 static bool change_read_memory(struct site_changes *c, const char *field, const json_t *before, const json_t *after, bool of_cpu,
 			       struct err *e)
 {
@@ -263,7 +264,7 @@ static bool change_read_memories(struct site_changes *c, const json_t *desc, con
 	return true;
 }
 
-/* Read a comment of the site. It has no option, so it is only in the record. */
+/* Read a change of admin_comment, the site's comment. No option has this comment, so it is only in the record of the job. */
 static bool change_read_admin_comment(struct site_changes *c, const json_t *desc, const json_t *changes, struct err *e)
 {
 	static const char field[] = "admin_comment";
@@ -286,7 +287,7 @@ static bool change_read_admin_comment(struct site_changes *c, const json_t *desc
 	return value;
 }
 
-/* Read a change of a variable. What it was is not kept: it may be a secret of the user. */
+/* Read a change of an environment variable. The earlier value is not recorded: it may be a secret of the user. */
 static bool change_read_variable(struct site_changes *c, const char *name, json_t *after, struct err *e)
 {
 	char *field = xasprintf("environment.%s", OPTION_QUOTE(name)), *text = NULL;
@@ -301,7 +302,7 @@ static bool change_read_variable(struct site_changes *c, const char *name, json_
 	if (good) {
 		if (!c->environment)
 			c->environment = json_object();
-		/* SITE_TEXT writes nothing for an empty text, which is a value here */
+		/* site_value_write() sets `text` to NULL for an empty text, which is a value of a variable */
 		option_put(c->environment, name, json_is_null(after) ? json_null() : json_string(text ? text : ""));
 		change_keep(c, field, NULL, json_is_null(after) ? NULL : text ? text : "");
 	}
@@ -346,7 +347,7 @@ static void change_keep_script(struct site_changes *c, const char *field, const 
 	free(old);
 }
 
-/* Read another script for the job. */
+/* Read a change of the field `script`: the text of a script that replaces the user's. */
 static bool change_read_script(struct site_changes *c, const json_t *desc, const json_t *changes, struct err *e)
 {
 	static const char field[] = "script";
@@ -365,7 +366,7 @@ static bool change_read_script(struct site_changes *c, const json_t *desc, const
 	return true;
 }
 
-/* Refuse or log the changes that are no options. */
+/* Check the changed fields that this file does not read: refuse those of `fixed`, log the others as ignored. */
 static bool change_check_names(const json_t *desc, const json_t *changes, struct err *e)
 {
 	const char *name;

@@ -18,10 +18,10 @@ struct site_changes {
 	json_t *kept;	     /* [{"field", "before", "after"}]: every change, for the record of the job; NULL: none */
 };
 
-/* Read "changes" of an answer of the site's script. `desc` and `rec` (NULL: a new job) are what the script was given, `now` is the time of the
- * request. A field
- * whose value is the same as before is no change. What identifies the user, and fields that neither Slurm nor Rota has, are ignored
- * and logged. Returns false with an error (RT422) that names the field if a change is not possible. */
+/* Read "changes" of an answer of the site's script. `desc` and `rec` (NULL: a new job) are what the script was given, `now` is
+ * the time of the request. A field whose value is the same as before is no change. Changes of fields that identify the user, or
+ * that neither Slurm nor Rota has, are ignored and logged. Returns false with an error (RT422) that names the field if a change
+ * is not possible. */
 bool site_changes_read(struct site_changes *c, const json_t *desc, const json_t *rec, const json_t *changes, int64_t now,
 		       struct err *e);
 void site_changes_clear(struct site_changes *c);

@@ -35,7 +35,7 @@ static int64_t desc_number(const json_t *options, const char *name, int64_t othe
 	return json_is_integer(value) ? json_integer_value(value) : otherwise;
 }
 
-/* Put number of nodes and memory, which are several fields for one option. */
+/* Set the fields of the numbers of nodes and of memory: --nodes and --mem have several fields each. */
 static void desc_put_sizes(json_t *desc, const json_t *options)
 {
 	const json_t *nodes = json_object_get(options, "nodes");
@@ -53,7 +53,8 @@ static void desc_put_sizes(json_t *desc, const json_t *options)
 	}
 }
 
-/* Returns options with all that count under one name: GPUs of each node with --gres, --after with --dependency. */
+/* Returns a copy of the options in which --gpus-per-node is part of --gres, and --after takes the name --dependency, as in the
+ * fields of Slurm. */
 static json_t *desc_merge_options(const json_t *options)
 {
 	json_t *merged = json_copy((json_t *)options), *gpus = json_object_get(options, "gpus-per-node"),
@@ -68,7 +69,7 @@ static json_t *desc_merge_options(const json_t *options)
 	return merged;
 }
 
-/* Set the fields of options. `given`: only of options that the user gave. */
+/* Set the fields of `desc` that stand for options. If `given`, skip the options that the user did not give. */
 static void desc_put_fields(json_t *desc, const json_t *options, bool given)
 {
 	json_t *merged = desc_merge_options(options), *gpus = json_object_get(options, "gpus");
@@ -113,7 +114,7 @@ static json_t *desc_make_environment(const json_t *list)
 	return environment;
 }
 
-/* Set the fields that a script can read and cannot change. */
+/* Set the fields of `desc` that the site's script can read and cannot change. */
 static void desc_put_subject(json_t *desc, const json_t *options, const struct site_subject *s)
 {
 	int64_t tasks = desc_number(options, "ntasks", 1), cpus = desc_number(options, "cpus-per-task", 1);
@@ -179,7 +180,7 @@ static const struct {
 	{"licenses", "licenses"},
 };
 
-/* Has a stored value something to say? Empty lists and texts are what was not asked for. */
+/* Was a stored value of the job asked for? Empty lists and texts stand for options that were not given. */
 static bool rec_is_given(const json_t *value)
 {
 	bool is_empty = (json_is_string(value) && !json_string_length(value)) ||
@@ -221,7 +222,8 @@ static bool parts_has(const json_t *list, const char *name)
 	return false;
 }
 
-/* Is a partition open to a user? Whom accounts admit is not known yet. */
+/* Do the lists of users and groups of a partition admit a user? Its list of accounts is not checked: the job's account is not
+ * known yet. */
 static bool parts_is_open(const json_t *partition, const char *user, const json_t *groups)
 {
 	const json_t *users = json_object_get(partition, "allow_users"), *allowed = json_object_get(partition, "allow_groups"),

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Returns what a return value of a script says, as Slurm words it. */
+/* Returns Slurm's text for an error number that the site's script returned. */
 const char *site_error_text(int64_t number);
 
 #endif

@@ -1,4 +1,4 @@
-/* site_value.c - values of options as values of fields, and back (site_value.h).
+/* site_value.c - converts values of options to values of fields of the site's script, and back (site_value.h).
  *
  * Called by: site_desc.c, site_change.c.
  * Invariants:
@@ -21,7 +21,7 @@ static const struct {
 	{0x010, "TIME_LIMIT"}, {0x020, "TIME_LIMIT_90"}, {0x040, "TIME_LIMIT_80"},  {0x080, "TIME_LIMIT_50"},
 	{0x100, "STAGE_OUT"},  {0x200, "ARRAY_TASKS"},	 {0x400, "INVALID_DEPEND"},
 };
-enum { MAIL_ALL = 0x50f /* what ALL says in Slurm */, MAIL_EVENTS = sizeof mails / sizeof *mails };
+enum { MAIL_ALL = 0x50f /* Slurm's sum for ALL */, MAIL_EVENTS = sizeof mails / sizeof *mails };
 
 /* Append to a malloc'ed text. */
 static void value_append(char **text, const char *more)
@@ -158,7 +158,7 @@ bool site_value_number(const json_t *value, int64_t *number)
 	return true;
 }
 
-/* Does a number say "not given"? */
+/* Does this value of a field stand for "not given"? */
 static bool value_is_unset(enum site_kind kind, int64_t number)
 {
 	if (kind == SITE_MOMENT || kind == SITE_MAIL)
@@ -208,7 +208,7 @@ static bool value_write_number(enum site_kind kind, int64_t number, int64_t now,
 	}
 }
 
-/* Write a list of amounts, such as "gpu:2", without the "gres:" or "gres/" that may precede the names. */
+/* Returns a copy of a list of amounts, such as "gpu:2", without the "gres:" or "gres/" that may precede the names. */
 static char *value_strip_gres(const char *list)
 {
 	char *text = xstrdup(""), *item;

@@ -36,8 +36,8 @@ enum site_kind {	       /* value of the field */
 /* Returns the value of a field from the value of its option (NULL: not given); JSON null stands for nil. */
 json_t *site_value_read(enum site_kind kind, const json_t *value);
 
-/* Write the value of a field as the text of its option, malloc'ed, to *text: NULL if it says "not given". `now` is the time of the
- * submission. Returns false with an error if no text of the option says this. */
+/* Write the value of a field as the text of its option, malloc'ed, to *text: NULL if the value stands for "not given". `now` is
+ * the time of the submission. Returns false with an error if no text of the option stands for this value. */
 bool site_value_write(enum site_kind kind, const json_t *value, int64_t now, char **text, struct err *e);
 
 /* Get a number that a script has set, without its fraction. Returns false if the value is no number. */
