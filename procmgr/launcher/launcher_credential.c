@@ -50,7 +50,8 @@ void launcher_credential_open(struct launcher *l)
 	struct keeper_keys *keys = xcalloc(1, sizeof *keys);
 	if (access(node, F_OK) < 0 && errno == ENOENT) {
 		free(keys);
-	} else if ((prctl(PR_SET_DUMPABLE, 0) < 0 && !err_sys(&e, "could not keep its memory from others")) ||
+	} else if ((prctl(PR_SET_DUMPABLE, 0) < 0 &&
+		    !err_sys(&e, "could not keep other processes from reading the memory of the launcher")) ||
 		   !read_keys(l, node, credd, keys, &e)) {
 		log_error("steps with credentials cannot run here: %s", e.message);
 		free(keys);

@@ -138,7 +138,7 @@ static void refuse_attempt(struct launcher *l, const struct record_key *key, enu
 static void cancel_attempt(struct launcher *l, const struct order *o, const struct record_key *key)
 {
 	struct err e;
-	err_set(&e, "cancelled before start: it is to end, or no CPU was free in time");
+	err_set(&e, "cancelled before start: the attempt is to end, or no CPU was free in time");
 	struct fields *record = make_refusal(key, LAUNCHER_FAULT_CANCELLED, &e);
 	if (!l->dry)
 		fields_add_int(record, "expires", o->expires_at);
