@@ -50,7 +50,7 @@ struct agent_order {
 	char *credentials;     /* names of the credentials that the step needs, as in its spec; NULL: none */
 	json_t *boxes; /* boxes (sealed credentials) that came with the order, until they are in the cache (agent_credential.c); NULL: none */
 	int64_t credential_call;  /* number of the database call that asks for the boxes (agent_credential.c); 0: none was made */
-	struct agent_array array; /* the array of a pre-dispatched launch request; its job is 0 in other requests */
+	struct agent_array array; /* the array of a pre-dispatched launch request; its `last` is 0 in all others */
 	/* The attempt on this node that has to complete before a step that was sent ahead starts. Attempt 0: the step waits for
 	 * none. */
 	struct record_key after;
