@@ -28,7 +28,7 @@ comment on role rota_nodes is
 	'procmgrd: registers nodes, takes orders, reports. Each login of nodes is a member: rota_node_LOGIN.';
 comment on role rota_node is 'procmgrd of nodes without a login of their own, as all were before there were such logins.';
 comment on role rota_nodemgr is 'nodemgrd: judges nodes.';
-comment on role rota_runner is 'runnerd: takes and reports the controller''s hooks and mail.';
+comment on role rota_runner is 'runnerd: reads due hooks of the controller and mails, and reports their results.';
 comment on role rota_credd is 'rota-credd: takes and stores what is sealed of credentials.';
 comment on role rota_analyst is 'Reads schema acct: everybody''s rows.';
 comment on role rota_reader is 'Reads schema acct: the rows of one''s own jobs, and of accounts that one coordinates.';

@@ -54,8 +54,8 @@ begin
 		order by 1, 2;
 end $$;
 comment on function internal.modify_target(int, text, jsonb, bigint[]) is
-	'The steps that a request to modify means: the named steps, or the steps of named or selected jobs (p_among: only these '
-	'jobs), that have not ended.';
+	'The steps that a request to modify means and that have not ended: named steps, or the steps of named or selected jobs. '
+	'p_among: only steps of these jobs; null: of all. RT409: a named job or step has ended.';
 
 create function api.job_spec(p_uid int, p_user text, p_request jsonb) returns jsonb
 language sql volatile security definer set search_path = rota, pg_temp as $$

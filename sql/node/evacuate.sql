@@ -208,7 +208,8 @@ begin
 	return null;
 end $$;
 comment on function internal.evacuation_settle(rota.evacuation) is
-	'Ask the steps of an open evacuation whose time has come. Answers the state of the evacuation if it is over, else null.';
+	'Ask the steps of an open evacuation that are due for a checkpoint, or to end. At its deadline, steps with action wait '
+	'are due, too. Returns the final state of the evacuation (done or late) if it is over, else null.';
 
 create function api.evacuation_judge() returns table (evacuation_id bigint, nodes text, state text, message text)
 language plpgsql security definer set search_path = rota, pg_temp as $$

@@ -114,8 +114,8 @@ begin
 	return v_asked;
 end $$;
 comment on function api.schedule_setup(bigint, int[], text[], text[]) is
-	'Have nodes booted with images and prepared as steps need them, except nodes that are in use meanwhile. Returns how '
-	'many. RT412: no longer leader.';
+	'Have nodes booted with images and prepared as steps need them. Nodes that internal.setup_change refuses, for example '
+	'since they are in use by now, are left out. Returns the number of the others. RT412: no longer leader.';
 
 create function internal.setup_idle() returns setof rota.node
 language sql stable set search_path = live, rota, pg_temp as $$

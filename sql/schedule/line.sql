@@ -1,4 +1,4 @@
--- Queue lines that have reached a limit, now and in the past.
+-- Queue lines (the pending steps of one association in one partition) that have reached a limit, now and in the past.
 --
 -- Invariants:
 -- - Only the leader writes rota.line_limited (api.schedule_tick). A queue line has at most one row without an end.
@@ -18,7 +18,7 @@ begin
 	order by b.association_id, b.partition, b.limit_id;
 end $$;
 comment on function internal.full_lines() is
-	'Queue lines that have reached a limit (bound: one such limit): their steps are not given to the scheduler now.';
+	'Queue lines that have reached a limit, so that the scheduler does not read their steps now. bound: one such limit.';
 
 create function internal.line_changes() returns table (association_id int, partition text, bound internal.line_limit)
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -32,7 +32,7 @@ begin
 	where f.partition is null or l.partition is null;
 end $$;
 comment on function internal.line_changes() is
-	'Queue lines that have reached a limit since rota.line_limited was written, or (bound null) that no longer have.';
+	'Queue lines that have reached a limit since rota.line_limited was written. bound null: the line is no longer at one.';
 
 create function internal.line_note() returns void
 language plpgsql set search_path = rota, pg_temp as $$

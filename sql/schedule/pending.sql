@@ -154,7 +154,8 @@ begin
 	where not l.spent and coalesce(l.fits > 0, true);
 end $$;
 comment on function internal.pending_reach(int) is
-	'The queue lines that have not reached a limit, each with the limits that apply to its steps.';
+	'The queue lines (the pending steps of one association in one partition) that have not reached a limit, each with the '
+	'limits that apply to its steps.';
 
 create function internal.pending_read(p_lines internal.line_scan[])
 returns table (job_id bigint, step_id int, association_id int, partition text, priority int, rank bigint, version xid,

@@ -76,8 +76,8 @@ begin
 		where s.job_id = p_job and st.stage = 'final' and s.state not in ('completed', 'skipped')));
 end $$;
 comment on function internal.transfer_kept(bigint, rota.transfer) is
-	'Whether the folder of a job must not be dropped: a stage-out failed; or on_fail is keep, nodes make the drop, and a '
-	'step of the job failed.';
+	'Whether the folder of a job must stay, though p_transfer is its removal. A failed stage-out keeps it. So does on_fail = '
+	'keep, if nodes and not a step remove the folder, and a step of the job was neither completed nor skipped.';
 
 create function internal.transfer_target(p_uid int, p_place text, p_destination text) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$

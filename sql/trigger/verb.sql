@@ -1,4 +1,4 @@
--- Requests of users about triggers: add, list, show and remove them.
+-- Requests of users to add, list, show and remove triggers. A trigger runs a program, calls a URL or sends mail at an event.
 
 create function internal.trigger_runs_json(p_trigger bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
