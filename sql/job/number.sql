@@ -9,7 +9,7 @@ create function api.job_number(p_count int) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 begin
 	if (p_count between 1 and 1000) is not true then
-		raise exception '% job numbers cannot be reserved at a time: 1 to 1000 can', coalesce(p_count::text, 'null')
+		raise exception 'cannot reserve % job numbers at once: the number must be from 1 to 1000', coalesce(p_count::text, 'null')
 			using errcode = 'RT422';
 	end if;
 	perform internal.incarnation_check();
