@@ -102,7 +102,8 @@ struct db_pooler_watcher {
 struct db_pooler *db_pooler_new(struct db *db, const struct db_pooler_watcher *watcher);
 const char *db_pooler_channel(const struct db_pooler *p);
 void db_pooler_notify(struct db_pooler *p);
-bool db_pooler_take(struct db_pooler *p, const char *channel); /* true: the notification is that of `p`, which may be NULL */
+/* Returns true, and calls is_own(), if a notification on `channel` is the one that `p` sent. `p` may be NULL. */
+bool db_pooler_take(struct db_pooler *p, const char *channel);
 /* Set the error of a connection that has waited for `seconds` seconds, or that was shown not to keep its session. */
 void db_pooler_objection(const struct db_pooler *p, const char *host, int seconds, struct err *e);
 void db_pooler_free(struct db_pooler *p);

@@ -13,13 +13,14 @@ enum { KIND_SUBJECT_MOST = 200 };
 
 static const int64_t KIND_TIME_MOST = 253402300799; /* the end of year 9999 */
 
-/* Times are in epoch seconds; 0: none is known. */
+/* Times are in epoch seconds; 0: the time is not known. */
 struct kind_facts {
 	char *subject; /* name of the user or machine in the secret, malloc'ed; NULL: none */
 	int64_t expires;
 	bool renewable;
 	int64_t renew_until;
-	const char *asked; /* answer of a server to a test, in words; NULL: no server was asked */
+	/* what a server said that was asked whether it accepts the credential; NULL: no server was asked */
+	const char *asked;
 };
 
 void kind_facts_free(struct kind_facts *facts);

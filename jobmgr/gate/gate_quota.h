@@ -36,8 +36,8 @@ struct gate_quota {
 	TAILQ_ENTRY(gate_quota) link;
 };
 
-/* Make the set of quotas, for at most `bound` connections at once. The requests of one client that are under way have at most
- * `most` bytes. `conf` must outlive it. */
+/* Make the set of the quotas of all clients. The server has at most `bound` connections. The requests of one client that are
+ * under way have at most `most` bytes. `conf` must outlive the set. */
 struct gate_quotas *gate_quotas_new(const struct conf *conf, unsigned bound, size_t most);
 void gate_quotas_free(struct gate_quotas *all);
 

@@ -101,8 +101,8 @@ static void query_dequeue(struct gate_query *query)
 	query_free(query);
 }
 
-/* Returns a free session, or NULL if all connected sessions are busy. If none is connected, returns the first session, on which
- * the query fails. */
+/* Returns a free session, or NULL if all connected sessions are busy. If no session is connected, returns the first one, on which
+ * the query fails; but NULL while no server has answered yet (is_waking). */
 static struct session *session_find_free(struct gate_sessions *sessions)
 {
 	struct session *pick = sessions->is_waking || sessions->count == 0 ? NULL : sessions->session;

@@ -74,8 +74,8 @@ struct lead_launch {
 	int request_id;
 	int64_t uid, gid;
 	const char *user_name, *script_hash, *environment_hash, *spec;
-	const char *auth;
-	int64_t auth_number; /* number of the job, if auth covers it; else 0 */
+	const char *auth;    /* authenticator: HMAC over what the user submitted */
+	int64_t auth_number; /* job number, if it is part of what the HMAC in `auth` was computed over; else 0 */
 	int array_size;
 	const char *array_indices; /* array indices as JSON: [[low, high, step], ...] */
 	const char *group_name;
@@ -90,7 +90,7 @@ struct lead_launch {
 	bool credentials; /* the step needs credentials of its owner */
 };
 
-/* A running step that can be saved and go on elsewhere. */
+/* A running step that can save a checkpoint and start again from it on other nodes. */
 struct lead_mover {
 	int64_t job;
 	int step;

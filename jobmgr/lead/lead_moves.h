@@ -11,9 +11,10 @@
  * made one after the other. */
 bool lead_moves_are_wanted(const struct lead_rows *rows, const struct schedule_result *result);
 
-/* Have the scheduler propose moves of rows->movers, the running steps that can be moved; `requests` has the requests
- * with which they start again. Returns the argument of api.schedule_move as JSON, to be freed, or NULL if no move gains more than
- * it costs. The search takes at most a part of the lease, which is not renewed meanwhile. */
+/* Have the scheduler propose moves of running steps to other nodes. rows->movers has the steps that can be moved; `requests` has
+ * the resource requests with which they start again. Returns the argument of api.schedule_move as JSON, to be freed, or NULL if no
+ * move gains more than it costs. The leader does not renew its lease of `lease_s` seconds during the search, so the search takes
+ * only a part of this time. */
 char *lead_moves_json(const struct lead_rows *rows, const struct lead_rows *requests, const struct schedule_policy *policy,
 		      const struct schedule_result *result, double lease_s);
 

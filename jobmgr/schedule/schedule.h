@@ -68,7 +68,7 @@ struct schedule_partition {
 	int priority; /* steps of a partition with a higher priority go first */
 	enum schedule_state state;
 	int64_t max_time_s; /* longest time limit of a step; 0: no limit */
-	int max_nodes;	    /* most nodes of a step; 0: no limit */
+	int max_nodes;	    /* upper limit of the nodes of one step; 0: no limit */
 	const int *node_ids;
 	size_t node_count;
 };
@@ -116,10 +116,10 @@ struct schedule_pending {
 	int step; /* step id; of an array, that of its head row */
 	const char *name;
 	const char *partition;
-	int nodes_min;	     /* fewest nodes; 0 counts as 1 */
-	int nodes_max;	     /* most nodes; 0: as many nodes as the tasks need */
+	int nodes_min;	     /* lower limit of the number of nodes; 0 counts as 1 */
+	int nodes_max;	     /* upper limit of the number of nodes; 0: as many nodes as the tasks need */
 	int ntasks;	     /* number of tasks; less than nodes_min counts as nodes_min */
-	int ntasks_per_node; /* most tasks on a node; 0: no limit */
+	int ntasks_per_node; /* upper limit of the tasks on one node; 0: no limit */
 	int cpus_per_task;   /* CPUs of each task; 0 counts as 1 */
 	int64_t mem_mb;	     /* MiB per node; -1: all memory of the node; 0: mem_per_cpu_mb counts */
 	int64_t mem_per_cpu_mb;

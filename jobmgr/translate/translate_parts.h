@@ -27,7 +27,7 @@ enum translate_condition {
 	TRANSLATE_FAIL,
 	TRANSLATE_START,
 	TRANSLATE_CORR,
-	TRANSLATE_TEARDOWN, /* only for a whole other job as peer: the job has ended, and its staged data is torn down */
+	TRANSLATE_TEARDOWN, /* only if the peer is a whole other job: it has ended, and its staged data has been removed */
 	TRANSLATE_SINGLETON
 };
 
@@ -242,9 +242,10 @@ struct translate_transfer *translate_transfer_add(struct translation *t);
 void translate_transfers_clear(struct translation *t);
 /* Is a path of a transfer in $ROTA_SCRATCH? */
 bool translate_transfer_in_scratch(const char *path);
-/* Does a transfer concern this step of the script: a stage-in, if the step needs its data; else, if it follows the step? */
+/* Does a transfer concern this step? A transfer of one step concerns that step. Of the whole job's transfers, a stage-in concerns
+ * the steps that wait for no other step; a stage-out, or the removal of the folder, those for which no step waits. */
 bool translate_transfer_is_about(const struct translation *t, const struct translate_transfer *x, int step);
-/* Does the step's node make the transfer? */
+/* Is the transfer made by this step, or by the nodes of this step? */
 bool translate_transfer_is_of(const struct translation *t, const struct translate_transfer *x, int step);
 /* Write the transfers into the plan's job. */
 void translate_transfers_json(const struct translation *t, json_t *job);

@@ -33,7 +33,7 @@
 #include "procmgr/agent/agent_substep.h"
 #include "procmgr/record/restart_facts.h"
 
-/* Prefix of the NOTIFY channel of internal.sample_poll; the node's id follows. */
+/* Prefix of a NOTIFY channel; the node's id follows. On it, internal.sample_poll asks the agent for samples of resource use. */
 static const char watch_channel[] = "rota_look_";
 
 enum { TICK_S = 1, ASK_TICKS = 5, QUIET_TICKS = 6, STOP_S = 2, CACHE_S = 600, CACHE_UNUSED_S = 3600 };

@@ -194,8 +194,8 @@ void agent_order_poll(struct agent_orders *os)
 	agent_blob_fetch(os->blobs, &wanted);
 }
 
-/* Mark the orders whose files are missing after a fetch, so that the launcher refuses them. The database lacks such a file or has
- * it with another hash, or the cache cannot store it. */
+/* Mark the launch requests whose script or environment is missing after a fetch, so that the launcher refuses them. The database
+ * lacks such a file or has it with another hash, or the node's cache cannot store it. */
 static void handle_fetched(const struct agent_blob_list *asked, bool has_no_space, void *arg)
 {
 	struct agent_orders *os = arg;

@@ -33,9 +33,10 @@ enum controller { MEMORY, CPUSET, FREEZER, CPUACCT, PIDS, DEVICES, IO, CONTROLLE
 static const char *const controller_names[CONTROLLERS] = {"memory", "cpuset", "freezer", "cpuacct", "pids", "devices", "io"};
 
 struct cgroups {
-	char *path;		 /* path of the node's cgroup below each mount: rota/<instance>-<hash>/<node> */
-	char *dir[CONTROLLERS];	 /* mount and path of each controller; NULL if the machine does not have it */
-	bool is_v2[CONTROLLERS]; /* the controller is mounted as version 2 */
+	char *path; /* path of the node's cgroup below each mount: rota/<instance>-<hash>/<node> */
+	/* path of the node's cgroup, with the mount, for each cgroup controller; NULL: the node cannot use this controller */
+	char *dir[CONTROLLERS];
+	bool is_v2[CONTROLLERS]; /* the cgroup controller is mounted as version 2 */
 	const char *v2_dir; /* the node's cgroup in version 2, which has cgroup.freeze and cgroup.kill; NULL if there is none */
 	struct cgroups_options options;
 	/* Time until which cgroups_pick_cores does not search for `no_cores_count` cores or more, because the last search found

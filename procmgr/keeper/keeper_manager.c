@@ -39,7 +39,8 @@ struct keeper_manager {
 	 * node */
 	bool joins;
 	int64_t joins_by; /* if `joins`: time until which the keeper waits for the call of the step manager */
-	/* ROTA_STEP_HEAD=..., by which an agent reaches the step manager; NULL: the step manager has not called this node */
+	/* environment variable ROTA_STEP_HEAD=..., by which an agent connects to the step manager; NULL: the step manager has
+	 * not called this node to have its agent connect */
 	char *call;
 	bool calls;   /* the step manager has been asked to call its agents */
 	bool listens; /* the step manager has been asked to listen for clients on other machines */

@@ -1,8 +1,8 @@
 /* launcher_driver - drives a real rota-launcher without a database, for tests/system/launcher.bats.
  *
- * Installed beside rota-launcher as `procmgrd`, the launcher starts it: it then passes packets from a socket (sock/driver in the
- * folder of rota.conf) to the launcher, as they are. Called by the test, it makes and sends launch requests (launcher_driver_order.c),
- * seals boxes (launcher_driver_box.c), and reads the journal. */
+ * The program is installed beside rota-launcher as `procmgrd`, so the launcher starts it. It then passes packets unchanged from a
+ * socket (sock/driver in the folder of rota.conf) to the launcher. Called by the test, the program makes and sends launch requests
+ * (launcher_driver_order.c), encrypts credentials for a node (launcher_driver_box.c), and reads the node's journal. */
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>

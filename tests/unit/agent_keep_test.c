@@ -5,7 +5,7 @@
 
 static const int64_t second = 1000000;
 
-/* What was acknowledged less than a minute ago is kept, and nothing for much longer than that. */
+/* Journal records are kept for a minute after their acknowledgement, and may be dropped two minutes after it. */
 static void test_time(void **state)
 {
 	(void)state;
@@ -17,7 +17,7 @@ static void test_time(void **state)
 	}
 }
 
-/* A node that reports much keeps no more than a share of its journal. */
+/* The acknowledged records that are kept take no more than a share of the journal, however much the node reports. */
 static void test_size(void **state)
 {
 	(void)state;

@@ -29,7 +29,7 @@ struct draw {
 	char text[16384];
 };
 
-/* The next word of a line, or NULL; `value` is what stands behind its '=', or "". */
+/* Returns the next word of a line, or NULL. Sets *value to the text after the word's '=', or to "". */
 static inline char *draw_word(char **at, char **value)
 {
 	char *word = strtok_r(NULL, " ", at);
@@ -42,7 +42,7 @@ static inline char *draw_word(char **at, char **value)
 	return word;
 }
 
-/* "a,b,c" as words. */
+/* Split "a,b,c" into words. */
 static inline size_t draw_words(struct draw *d, const char *list, const char *const **words)
 {
 	const char **word = schedule_arena_take(d->arena, DRAW_MOST, sizeof *word);
@@ -65,7 +65,7 @@ static inline size_t draw_numbers(struct draw *d, const char *list, const int **
 	return count;
 }
 
-/* "gpu:2" as an amount. */
+/* Read "gpu:2" as an amount. */
 static inline size_t draw_amount(struct draw *d, const char *text, const struct schedule_amount **amounts)
 {
 	struct schedule_amount *amount = schedule_arena_take(d->arena, 1, sizeof *amount);
@@ -153,7 +153,7 @@ static inline void draw_node(struct draw *d, char *line)
 	}
 }
 
-/* The words of a step with one number. */
+/* Read the words of a step that have one number. */
 static inline bool draw_number(struct schedule_pending *p, const char *word, const char *value)
 {
 	const struct {
@@ -177,7 +177,7 @@ static inline bool draw_number(struct schedule_pending *p, const char *word, con
 	return false;
 }
 
-/* The words about peers and arrays. */
+/* Read the words of a step about peers and arrays. */
 static inline bool draw_peer(struct draw *d, struct schedule_pending *p, const char *word, const char *value)
 {
 	int *step = schedule_arena_take(d->arena, 1, sizeof *step);
@@ -295,11 +295,12 @@ static inline void draw_outage(struct draw *d, char *line)
 	outage->description = schedule_arena_print(d->arena, "outage %d", outage->id);
 }
 
-/* What runs is a line for each letter (it ends in so many seconds, '-' has no time limit), and a row for each node that it is on:
+/* A running step is a line that begins with its letter (it ends in so many seconds, '-' has no time limit), and a row for each
+ * node that it is on:
  *	a +300 m=100 g=gpu:0,1 l=mat:1 keep=A tier=0 lost=50
  *	b - of=A ahead=n1
- * of=A: an element of the array A. A pre-dispatched one (ahead=NODE) has no CPU. What has a tier may be preempted, and loses so many
- * seconds, or is suspended: suspends=cpus, or all, its licences too. */
+ * of=A: an element of the array A. A pre-dispatched one (ahead=NODE) has no CPU. A step with a tier may be preempted, and loses
+ * so many seconds, or is suspended: suspends=cpus, or all, its licences too. */
 static inline void draw_running(struct draw *d, char *line)
 {
 	struct schedule_running row = {0};
@@ -358,7 +359,7 @@ static inline void draw_running(struct draw *d, char *line)
 	}
 }
 
-/* Which devices of a node's resource are free. */
+/* Find the free devices of a node's generic resource. */
 static inline void draw_free_units(struct draw *d, struct schedule_node *node)
 {
 	struct schedule_gres *gres = (struct schedule_gres *)node->gres;
@@ -383,7 +384,7 @@ static inline void draw_lines(struct draw *d, const char *text, void (*each)(str
 		each(d, line);
 }
 
-/* What is drawn, as a snapshot. Without partitions there is one, "p", with all nodes. */
+/* Returns the cluster that the texts draw, with its snapshot. If `partitions` is NULL, one partition, "p", has all nodes. */
 static inline struct draw *draw_new(const char *nodes, const char *partitions, const char *licenses, const char *running,
 				    const char *queue)
 {

@@ -1,4 +1,4 @@
-/* growth.h - submits a growth: a job that holds nodes for a step that runs. */
+/* growth.h - submits a growth: a job that holds additional nodes for a running step. */
 #ifndef ROTA_BIN_GROWTH_H
 #define ROTA_BIN_GROWTH_H
 
@@ -12,8 +12,8 @@ struct growth_request {
 	const char *key; /* client key; NULL: none. With a key, growth_submit() waits for jobmgrd from its first request on */
 };
 
-/* Submit a growth of the running step that a word names: 812 or 812.solve[7]. Returns the answer of jobmgrd; NULL after printing the
- * reason, with the exit status in *status. */
+/* Request more nodes (a growth) for the running step that `word` names: 812 or 812.solve[7]. Returns the answer of jobmgrd; NULL
+ * after printing the reason, with the exit status in *status. */
 json_t *growth_submit(const char *word, const struct growth_request *r, int *status);
 
 #endif

@@ -26,7 +26,7 @@ enum state {
 	RUNNING
 };
 extern const char *const STATES[];
-/* The event that leads to each end, and its cause. */
+/* For each final state: the event that leads to it, and its cause. */
 extern const char *const END_EVENTS[], *const END_CAUSES[];
 
 struct event {
@@ -37,7 +37,7 @@ struct event {
 };
 
 struct placed {
-	int node; /* of world.node */
+	int node; /* index of the node in world.node */
 	unsigned gpus;
 };
 
@@ -46,16 +46,16 @@ struct attempt {
 	enum state end;
 	const char *cause;
 	int exit_code, signal;
-	int64_t ordered_at, started_at, ended_at; /* of a lost node: when it was lost */
-	int placed, nodes;			  /* from job.placed[placed] on */
-	int place;				  /* among all that run; -1: it does not */
-	int lost;				  /* which of them was lost; -1: none */
+	int64_t ordered_at, started_at, ended_at; /* ended_at: if a node was lost, the time of the loss */
+	int placed, nodes; /* the attempt's nodes are `nodes` elements of job.placed, from index `placed` on */
+	int place;	   /* index in the simulation's list of running attempts; -1: the attempt does not run */
+	int lost;	   /* which of the attempt's nodes was lost, counted from 0; -1: none */
 	double user_s, system_s;
 	long rss_kb;
 };
 
 struct step {
-	int id, request, index; /* index: of an array element, else -1 */
+	int id, request, index; /* index: array index of an element; -1: no element */
 	enum state state;
 	const char *cause;
 	char *message;
@@ -65,14 +65,14 @@ struct step {
 };
 
 struct request {
-	int step_id, first; /* first: its step (of an array, the head) in job.step */
+	int step_id, first; /* first: index of its first step in job.step; of an array, of the head row */
 	const char *name;
-	int nodes, cpus, gpus, array; /* array: elements; 0: none */
+	int nodes, cpus, gpus, array; /* array: number of elements; 0: no array */
 	int max_running;
 	long mem_mb;
-	int64_t limit_s, run_us; /* its run time without a failure */
+	int64_t limit_s, run_us; /* run_us: run time of a step that does not fail */
 	int retry;
-	int next, live, over; /* of an array: elements begun, not ended, ended */
+	int next, live, over; /* numbers of array elements: begun, begun and not ended, ended */
 	bool queued;
 };
 
@@ -85,7 +85,7 @@ struct job {
 	int requests, steps, attempts, events, placings;
 	int room_steps, room_attempts, room_events, room_placed;
 	int requests_left;
-	int pending; /* number of its events in the simulation's heap */
+	int pending; /* how many events of the job are in the simulation's heap */
 	struct request request[4];
 	struct step *step;
 	struct attempt *attempt;
