@@ -100,7 +100,7 @@ static bool auth_check_payload(const char *payload, const char *const *servers, 
 {
 	const char *server = strchr(payload, ' ');
 	if (strncmp(payload, payload_head, sizeof payload_head - 1) != 0 || !server) {
-		err_set(e, "the credential was not made for this version of Rota");
+		err_set(e, "the munge credential was not made for this version of Rota");
 		return err_hint(e, "make it with \"rota token\" of the same version");
 	}
 	server++;

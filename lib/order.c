@@ -219,8 +219,8 @@ static bool order_fits(struct order *order, struct err *e)
 		return err_set(e, "node \"%s\" is not number %d of the %d nodes \"%.200s\"", order->node, order->node_index,
 			       order->node_count, order->nodes);
 	if (order->more_nodes >= order->node_count - order->node_index || (order->more_nodes > 0 && order->also))
-		return err_set(e, "the %d further nodes after node number %d do not fit a step of %d nodes", order->more_nodes,
-			       order->node_index, order->node_count);
+		return err_set(e, "node number %d and the %d nodes after it do not fit a step of %d nodes", order->node_index,
+			       order->more_nodes, order->node_count);
 	if (order->first_task > order->task_count ||
 	    (int64_t)order->tasks * (1 + (int64_t)order->more_nodes) > order->task_count - order->first_task)
 		return err_set(e, "first task %d and task count %d do not fit a step of %d tasks", order->first_task,

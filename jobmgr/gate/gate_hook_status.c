@@ -153,7 +153,7 @@ static char *status_request(const struct gate_call *c)
 	text = json_dumps(body, JSON_COMPACT);
 	json_decref(body);
 	if (!text)
-		die("could not write a request to runnerd");
+		die("could not write a request for runnerd as JSON");
 	return text;
 }
 

@@ -146,8 +146,8 @@ static void site_fail(struct gate_call *c, const struct gate_question *question,
 		json_decref(texts);
 		return;
 	}
-	log_error("refused a job of uid %u because of the site's script %s: %s", (unsigned)c->credential->uid, question->script,
-		  failure->message);
+	log_error("refused a job of uid %u, since the site's script %s could not be asked: %s", (unsigned)c->credential->uid,
+		  question->script, failure->message);
 	/* RT503 has clients try again: runnerd may be back soon. */
 	gate_refuse(&e, *failure->code ? failure->code : "RT503", "the site's script %s could not be asked: %.400s",
 		    question->script, failure->message);

@@ -375,7 +375,7 @@ static bool change_check_names(const json_t *desc, const json_t *changes, struct
 		if (change_is_option(name) || CHANGE_IS_AMONG(name, others) || !change_find(desc, changes, name))
 			continue;
 		if (CHANGE_IS_AMONG(name, fixed))
-			return change_refuse(name, "no option of Rota sets it, so it cannot be changed", "", e);
+			return change_refuse(name, "no option of Rota sets this field, so a script cannot change it", "", e);
 		log_warning("the site's script job_submit set the field \"%s\"%s, which is ignored", OPTION_QUOTE(name),
 			    CHANGE_IS_AMONG(name, identities) ? " of the user" : "");
 	}
