@@ -116,7 +116,8 @@ begin
 	) n
 	where s.job_id = p_job and s.step_id = n.step_id;
 end $$;
-comment on function internal.requeue_edges(bigint, int[]) is 'Have steps wait for their peers again.';
+comment on function internal.requeue_edges(bigint, int[]) is
+	'Have the dependencies of steps, and the other edges to their peers, wait again.';
 
 create function internal.requeue_one(p_user text, p_job bigint, p_steps int[], p_failed boolean) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -124,7 +125,8 @@ declare
 	v_all int[] := p_steps || internal.requeue_elements(p_job, p_steps, p_failed);
 begin
 	perform internal.usage_undo(p_job, v_all);
-	-- Effects of these moves on other steps are resolved below, when the job has steps left that wait for their peers again.
+	-- step_write only makes these steps pending. submit_resolve below resolves the effects on other steps, after steps_left
+	-- counts the steps again and their dependencies wait again.
 	perform internal.step_write(p_user,
 		array(select internal.move_of(job_id => p_job, step_id => x, event => 'rerun',
 			message => 'requeued by ' || p_user)
@@ -150,7 +152,7 @@ begin
 				where s.job_id = h.job_id and s.request_id = h.step_id and s.array_index is not null)));
 	perform internal.drain_hold(array[p_job], p_user);
 end $$;
-comment on function internal.requeue_one(text, bigint, int[], boolean) is 'Have steps of an ended job wait again.';
+comment on function internal.requeue_one(text, bigint, int[], boolean) is 'Requeue steps of an ended job: they become pending.';
 
 create function internal.requeue_lock(p_uid int, p_user text, p_request jsonb) returns bigint[]
 language plpgsql set search_path = rota, pg_temp as $$

@@ -1,4 +1,4 @@
--- Leases of nodes.
+-- Leases of nodes: until when a node may run steps that would start elsewhere if the node were lost.
 --
 -- Called by: procmgrd, which renews them; nodemgrd, which judges them.
 --

@@ -14,7 +14,7 @@ create function internal.reboot_reason(p_reboot rota.node_reboot) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select case when (p_reboot).boots then 'reboot: ' else 'change: ' end || (p_reboot).reason;
 $$;
-comment on function internal.reboot_reason(rota.node_reboot) is 'Reason that a node gets which is drained because of its change.';
+comment on function internal.reboot_reason(rota.node_reboot) is 'Reason that a node shows while its change drains it.';
 
 create function internal.reboot_open(p_node int) returns rota.node_reboot
 language sql stable set search_path = rota, pg_temp as $$
@@ -132,7 +132,8 @@ begin
 	perform internal.reboot_go_on(r, p_actor) from node_reboot r where r.reboot_id = p_reboot.reboot_id;
 end $$;
 comment on function internal.reboot_begin(rota.node_reboot, text) is
-	'Begin to change an idle node. The caller has locked the node.';
+	'Begin the change of an idle node, a reboot or another setup: drain the node, and make the program of the first stage '
+	'due. The caller has locked the node.';
 
 create function internal.reboot_end(p_reboot rota.node_reboot, p_state text, p_message text) returns void
 language sql set search_path = rota, pg_temp as $$
@@ -141,7 +142,7 @@ language sql set search_path = rota, pg_temp as $$
 	select internal.rolling_ended(p_reboot, p_state);
 $$;
 comment on function internal.reboot_end(rota.node_reboot, text, text) is
-	'End a change in state p_state. The caller has locked the node.';
+	'End the change of a node: its state becomes p_state. The caller has locked the node.';
 
 create function internal.reboot_resume(p_reboot rota.node_reboot, p_actor text, p_reason text) returns void
 language sql set search_path = rota, pg_temp as $$

@@ -176,8 +176,9 @@ begin
 	perform internal.leader_check(p_term);
 	v_jobs := internal.job_lock_free(v_jobs);
 	for v_move in select x.value from jsonb_array_elements(p_moves) with ordinality x (value, nr) order by x.nr loop
-		-- Stop at the first move with a job that another session has locked. Later moves may need resources that this one
-		-- frees, so a later cycle proposes all of them again.
+		-- A move saves running steps and queues them again, for a waiting step or to empty a node. Stop at the first move
+		-- with a job that another session has locked: later moves may need resources that this move frees. A later
+		-- scheduling cycle proposes all of them again.
 		exit when exists (select from jsonb_array_elements((v_move -> 'steps') || (v_move -> 'moving')) x
 			where (x ->> 'job')::bigint <> all (v_jobs));
 		exit when not internal.move_make(v_move);

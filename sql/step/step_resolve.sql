@@ -65,7 +65,8 @@ begin
 		group by s.job_id, s.step_id
 	), judged as (
 		select c.*, r.deps_any,
-			-- If all edges that "?" joins are resolved and none is met, one failed edge makes the group a failure.
+			-- Edges that "?" joins are alternatives. If all are resolved and none is met, one failed edge means that the
+			-- step cannot run.
 			c.failed > 0
 				or (r.deps_any and c.peer_over = 0
 				and exists (select from step_edge o
