@@ -13,8 +13,8 @@ struct child;
 /* The answer of rota-credential. The child owns all of it and frees it after the callback. */
 struct child_answer {
 	bool good;
-	const char *facts;	     /* JSON object that the program printed; "" if the program failed */
-	const unsigned char *secret; /* the secret that the program returned (of `renew`: the new one), or NULL */
+	const char *facts;	     /* JSON object that rota-credential printed; "" if it failed */
+	const unsigned char *secret; /* the secret that rota-credential returned (of `renew`: the new one), or NULL */
 	size_t size;
 	const char *reason; /* why `good` is false */
 	bool final;	    /* another run of the program would fail too */

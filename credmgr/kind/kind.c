@@ -1,4 +1,4 @@
-/* kind.c - the table of kinds (kind.h).
+/* kind.c - the table of the kinds of credentials (kind.h).
  *
  * Called by: bin/rota-credential.c. */
 #include "credmgr/kind/kind.h"

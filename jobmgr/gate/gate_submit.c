@@ -22,8 +22,10 @@ enum { SUBMIT_JOBS = 1000 /* most jobs of one request */ };
 struct submission {
 	bool list; /* the request has a list "jobs" */
 	size_t count;
-	size_t judged; /* number of jobs that the site's script has accepted */
-	size_t staged; /* number of jobs whose directives the script burst_buffer has accepted, or that have none */
+	/* The jobs are asked about in order, so each number is also the index of the next job. judged: number of jobs that the
+	 * site's script job_submit has accepted. staged: number of jobs whose directives the script burst_buffer has accepted, or
+	 * that have no such directives. */
+	size_t judged, staged;
 	struct gate_job jobs[];
 };
 

@@ -42,7 +42,8 @@ static bool cycle_refuse_gang(struct schedule_cycle *cycle, struct schedule_gang
 	return true;
 }
 
-/* The reserved resources that a started step did not take count as free one second later: the commit of its start frees them. */
+/* A started step may leave a part of the resources that were reserved for it. The commit of its start frees that part, so the
+ * profile counts it as free from one second after the start. */
 static void cycle_release_reserved(struct schedule_cycle *cycle, const struct schedule_member *member)
 {
 	for (struct schedule_reserved *reserved = member->request->reserved; reserved; reserved = reserved->next) {

@@ -27,11 +27,11 @@ struct schedule_moved {
 struct schedule_move {
 	enum schedule_move_kind kind;
 	size_t pending;			     /* SCHEDULE_MOVE_ROOM: index of the waiting step that then starts at once */
-	const struct schedule_start *starts; /* SCHEDULE_MOVE_ROOM: starts of this step and of its gang */
+	const struct schedule_start *starts; /* SCHEDULE_MOVE_ROOM: starts of that step and of its gang */
 	size_t start_count;
 	int node_id;   /* SCHEDULE_MOVE_EMPTY: the node that becomes empty */
-	int cpus;      /* CPUs of that step or node */
-	double gain_s; /* seconds by which the step starts earlier, or for which the node is off */
+	int cpus;      /* CPUs of the waiting step, or of the node */
+	double gain_s; /* _ROOM: seconds by which the waiting step starts earlier; _EMPTY: seconds for which the node is off */
 	const struct schedule_moved *list;
 	size_t count;
 	double gain, cost;

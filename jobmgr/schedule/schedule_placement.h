@@ -25,8 +25,8 @@ struct schedule_placed {
 /* Resources of a placed step on one node. */
 struct schedule_taken {
 	int node_index, tasks;
-	int64_t *need; /* amounts taken from reserved and free resources together */
-	int64_t *draw; /* amounts taken from free resources alone */
+	int64_t *need; /* amounts that the step takes on the node */
+	int64_t *draw; /* the part of `need` that comes from free resources; the rest was reserved for the step */
 };
 
 struct schedule_placement; /* working space of one run of the scheduler */

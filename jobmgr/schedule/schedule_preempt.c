@@ -325,8 +325,8 @@ static void preempt_note(struct preempt *t, struct schedule_victim *const *list,
 
 /* Part 4: go through the waiting steps. */
 
-/* Set t->member to the step, or to all members of its gang. Returns false if it cannot preempt: its gang is not whole, or too
- * large, or has an array, or an earlier member was tried. */
+/* Set t->member to the step with index `first`, or to all members of its gang. Returns false if the gang cannot preempt: not all
+ * of its members are pending, it is too large or has an array, or an earlier member was tried. */
 static bool preempt_collect(struct preempt *t, size_t first)
 {
 	const struct schedule_pending *pending = t->snapshot->pending, *step = &pending[first];
@@ -367,8 +367,8 @@ bool schedule_preempt_may(const struct schedule_wait *wait)
 	return wait->reason == SCHEDULE_RESOURCES || wait->reason == SCHEDULE_PRIORITY || wait->reason == SCHEDULE_LICENSE;
 }
 
-/* Pick victims for one step, for `wanted` elements of an array one after the other. A step that still waits then, other than a
- * gang, is added to `ahead`. */
+/* Pick victims for one step, for `wanted` elements of an array one after the other. A single step that
+ * still waits then is added to `ahead`; a gang is not. */
 static void preempt_step(struct preempt *t, size_t first, size_t wanted, struct schedule_victim **list)
 {
 	size_t picked = 0;

@@ -268,7 +268,7 @@ static void handle_boxes(struct db *db, PGresult *result, const struct err *e, v
 	cs->fetched(cs->arg);
 }
 
-/* Returns the boxes in the cache, for the database to leave out. */
+/* Returns a list of the boxes (sealed credentials) in the cache, as JSON. The database does not send these boxes again. */
 static char *known_boxes(const struct agent_credentials *cs)
 {
 	json_t *known = json_array();

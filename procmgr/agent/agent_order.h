@@ -50,7 +50,7 @@ void agent_order_drop_waiting(struct agent_orders *os); /* drop unsent orders; t
 
 /* Returns the ids of finished orders, for a report, as a new reference. */
 json_t *agent_order_report(struct agent_orders *os);
-void agent_order_report_failed(struct agent_orders *os);   /* the last report may not have reached the database */
-void agent_order_report_accepted(struct agent_orders *os); /* the database has acknowledged the last report */
+void agent_order_report_failed(struct agent_orders *os); /* call if the last report may be lost: its orders are reported again */
+void agent_order_report_accepted(struct agent_orders *os); /* call when the database has acknowledged the last report */
 
 #endif

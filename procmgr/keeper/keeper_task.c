@@ -114,7 +114,8 @@ static void fill_start(const struct keeper *k, struct task_start *start, const s
 	start->truncate_error = fresh && streams->error && opens_first(k, rank, streams->error, error_of);
 }
 
-/* Memory that a task's process reads until the process has executed its program. */
+/* Arguments, streams and environment of a task. The task's process shares the keeper's memory and reads them until it executes the
+ * program, so they stay unchanged until then. */
 struct command {
 	char **argv, first[PATH_MAX];
 	struct fields *arguments;   /* NULL if the script has no arguments */

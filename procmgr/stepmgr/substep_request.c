@@ -250,7 +250,8 @@ static struct substep_reader *input_reader(struct substep_connection *c, const j
 }
 
 /* Write bytes of a request `input` to the standard input of tasks. If too many bytes wait for a task, the client is not read for
- * a while. A step manager that sends more than its credit is disconnected, since its connection must not wait for a task. */
+ * a while. The connection of another node's step manager must not wait for a task. So that step manager gets a credit, the offset
+ * up to which it may send input, and is disconnected when it sends more. */
 static void write_input(struct substep_connection *c, struct substep_reader *r, const json_t *request, const void *bytes,
 			size_t size)
 {

@@ -24,7 +24,7 @@ enum { IN_FLIGHT = 8, PARAMETERS_MOST = 16, MARK_BEGIN = 1, MARK_END = 2, MARK_A
 #define LOCK_NOT_AVAILABLE "55P03" /* SQLSTATE, PostgreSQL's manual, appendix A */
 
 struct call {
-	const uint32_t *after; /* for each session: so many of its calls have ended before */
+	const uint32_t *after; /* for each session: number of its calls that must end before this call begins */
 	const char *parameters;
 	uint32_t statement, marks, count;
 };
@@ -34,9 +34,9 @@ struct session {
 	const char *user;
 	struct call *calls;
 	uint32_t count, sent, ended;
-	bool bad;      /* the answer that is coming in is an error */
-	bool again;    /* the call of that answer gave up waiting for a row lock */
-	char left[24]; /* what it was left as: its call goes on */
+	bool bad;      /* the answer that is being read is an error */
+	bool again;    /* the call of that answer gave up waiting for a row lock, so it is sent again */
+	char left[24]; /* number of the deferred report that the call stored, which api.node_apply then applies; "": none */
 };
 
 static struct {

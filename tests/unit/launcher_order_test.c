@@ -110,7 +110,8 @@ static struct fields *message_of(const char *text, const char *signed_text, int6
 	return message;
 }
 
-/* Verify the message and free it. reason: what the refusal has to say; NULL: the message is accepted. */
+/* Have the launcher verify the message, and free it. The launcher must refuse the message with an error that contains `reason`, or
+ * accept it if `reason` is NULL. */
 static void judge(struct fields *message, const char *reason)
 {
 	struct err e;

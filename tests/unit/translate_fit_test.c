@@ -18,13 +18,14 @@ static const char *const accepted[] = {
 	/* not all of these steps exclude each other, or they are in another partition */
 	BASH "#ROTA step a -N 2 --after=none\n#ROTA step b -N 2 --other-nodes=a\n#ROTA step c -N 2 --other-nodes=b\n"
 	     "#ROTA step d -N 2 --other-nodes=c,a\n#ROTA step e -N 3 -p large --other-nodes=a,b,c\n",
-	/* the lists leave a choice */
+	/* the node lists allow nodes that satisfy --other-nodes and --same-nodes */
 	BASH "#ROTA step a -N 1 --nodelist=n[1-2] --after=none\n#ROTA step b --other-nodes=a --nodelist=n1\n"
 	     "#ROTA step c --other-nodes=b --nodelist=n2\n#ROTA step d --other-nodes=a\n",
 	BASH "#ROTA -p large\n#ROTA step a -N 5 -C old --after=none\n#ROTA step b -N 10 -C fast --other-nodes=a\n",
 	BASH "#ROTA step a -N 1 --nodelist=n[1-3] --exclude=n4\n#ROTA step b -N 1 --same-nodes=a --nodelist=n[3-4] --after=a\n",
 	BASH "#ROTA -p large\n#ROTA step a -C fast|old --after=none\n#ROTA step b --same-nodes=a -C old\n",
-	/* one of the steps may be skipped, so that the other one has its nodes */
+	/* Step a or step b may never run, since its dependency is not met or its files have not changed. Then the other step of the
+	 * two can have node n1. */
 	BASH "#ROTA --nodelist=n1\n#ROTA step w\n#ROTA step a --after=w\n#ROTA step b --after=w:fail --other-nodes=a\n",
 	BASH "#ROTA --nodelist=n1\n#ROTA step w\n#ROTA step a --after=w:fail\n#ROTA step b --after=a:any --other-nodes=a\n",
 	BASH "#ROTA --nodelist=n1\n#ROTA step w\n#ROTA step a --after=w\n#ROTA step b --after=w?a --other-nodes=a\n",

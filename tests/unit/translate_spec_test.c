@@ -29,7 +29,7 @@ static void spec_fields(void **state)
 		{BASH "#SBATCH --signal=R:INT@65535\n",
 		 {0},
 		 {{"0:signal", "2"}, {"0:signal_s", "65535"}, {"0:signal_shell", "nothing"}}},
-		/* node loss: a step that may run again is fenced, unless it says otherwise */
+		/* node loss: a lost node ends its attempt of a step that may run again (fence), unless --node-loss says otherwise */
 		{BASH "", {0}, {{"0:fence", "1"}, {"0:no_kill", "nothing"}}},
 		{BASH "#ROTA --requeue\n", {0}, {{"0:fence", "1"}, {"0:no_kill", "nothing"}}},
 		{BASH "#ROTA --no-requeue\n", {0}, {{"0:fence", "nothing"}, {"0:no_kill", "nothing"}}},

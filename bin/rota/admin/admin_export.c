@@ -31,7 +31,7 @@ struct export
 	json_t *plan, *manifest; /* plan from jobmgrd; manifest, NULL until all files are on disk */
 	const char *folder;
 	char *into;  /* folder of this export; NULL until it is made */
-	bool parent; /* this export has made the parent folder `folder`, too */
+	bool parent; /* this export has made `folder` too, so a failure removes it */
 	int status;  /* exit status of the process so far */
 };
 

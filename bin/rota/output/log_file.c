@@ -38,7 +38,8 @@ bool log_is_unstarted(const json_t *step)
 	return attempts_is_unstarted(step) && format_state_final(format_text(step, "state"));
 }
 
-/* The output file of an attempt exists before the start of the attempt is reported. */
+/* Returns the number of the latest attempt whose start or end is reported; 0: none. The output file of an attempt exists before
+ * the start of the attempt is reported. */
 json_int_t log_attempt_latest(const struct log *log, const json_t *step)
 {
 	const json_t *attempt;

@@ -1,4 +1,4 @@
-/* route.h - connects to the step manager of a job that runs on another machine. */
+/* route.h - connects this process to a step manager on another machine. */
 #ifndef ROTA_BIN_ROUTE_H
 #define ROTA_BIN_ROUTE_H
 

@@ -281,7 +281,7 @@ static void serve_files(struct tunnel *t, bool moved)
 	if (sides[0].revents)
 		take_input(t);
 	else if (t->out_gone)
-		t->in_ended = true; /* the file has ended: all bytes that were written to it have been read */
+		t->in_ended = true; /* nobody reads the output, and no input is ready: no more is expected */
 	if (sides[1].revents & POLLOUT)
 		give_output(t);
 	t->out_gone |= (sides[1].revents & (POLLERR | POLLHUP)) != 0;
