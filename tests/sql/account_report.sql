@@ -3,7 +3,8 @@ begin;
 \ir world.psql
 select * from no_plan();
 insert into rota.account (account, parent) values ('lab', null), ('bench', 'lab') \g /dev/null
--- held: a step that held so many CPUs from then to then, used so much of them, and came to that end.
+-- t.held: a step that held so many CPUs from p_from on for p_hours, used p_used_s CPU seconds of them, and ended with this exit
+-- code.
 create function t.held(p_user text, p_account text, p_from timestamptz, p_hours numeric, p_cpus int, p_used_s numeric, p_exit int default 0) returns bigint language plpgsql as $$
 declare
 	v_job bigint := t.submit(p_user, format('[{"name": "a", "cpus_per_task": %s, "mem_mb": 1024}]', p_cpus)::jsonb, '[]', jsonb_build_object('account', p_account));
@@ -18,7 +19,7 @@ begin
 	return v_job;
 end $$;
 update rota.usage_state set time_zone = 'UTC';
--- The nodes have always been there.
+-- Drop the events of the nodes, as if each node had always been there.
 set session_replication_role = replica;
 delete from rota.node_event;
 delete from rota.admin_event where object = 'node';
@@ -27,7 +28,7 @@ select t.held('alice', 'bench', '2026-02-27 12:00Z', 48, 2, 86400) as j \gset
 select t.held('alice', 'lab', '2026-02-10 00:00Z', 10, 4, 14400), t.held('bob', 'lab', '2026-02-10 06:00Z', 6, 1, 21600, 3), t.held('bob', null, '2026-03-05 00:00Z', 1, 1, 0) \g /dev/null
 create function t.ask(p_uid int, p_user text, p_more jsonb) returns jsonb language sql as $$
 	select api.report(p_uid, p_user, '{"since": "2026-02-01T00:00:00Z", "until": "2026-04-01T00:00:00Z"}' || p_more) $$;
--- The rows of a report: what of each, in the order in which they come.
+-- The named members of each row of a report, in the order of the report.
 create function t.rows(p_more jsonb, variadic p_what text[]) returns text language sql as $$
 	select string_agg((select string_agg(coalesce(case when w like '%\_h' then round((r ->> w)::numeric, 2)::text when w in ('percent', 'failed', 'mean_s') and r ->> w like '%.%' then round((r ->> w)::numeric, 1)::text else r ->> w end, '-'), ' ' order by n) from unnest(p_what) with ordinality x (w, n)), ', ' order by nr)
 	from jsonb_array_elements(t.ask(0, 'root', p_more) -> 'rows') with ordinality y (r, nr) $$;
@@ -60,7 +61,7 @@ select is(t.rows('{"report": "utilization", "by": "node", "period": "month"}', '
 	|| '2026-03-01 n1 0.00 0.00 2976.00, 2026-03-01 n2 0.00 24.00 3072.00, 2026-03-01 n3 0.00 0.00 2976.00, 2026-03-01 n4 0.00 0.00 2976.00', 'what there was, and what of it was out of use');
 select is(t.rows('{"report": "utilization", "by": "none"}', 'cpu_h', 'down_h', 'drain_h', 'capacity_h', 'percent'), '143.00 108.00 24.00 22992.00 0.6', 'the site');
 select is(t.rows('{"report": "utilization", "by": "partition"}', 'partition', 'capacity_h'), 'main 22752.00', 'of the nodes that are in it');
--- A new node of that name begins anew, whatever was the matter with the old one.
+-- A new node with the name of a deleted one starts without the states of the deleted one.
 insert into rota.node_event (node_id, node, at, from_state, to_state, actor, reason) values (99, 'gone', '2026-02-20 12:00Z', 'up', 'drain', 'root', 'old') \g /dev/null
 insert into rota.node (name, cpus, mem_mb) values ('gone', 20, 1000) \g /dev/null
 insert into rota.admin_event (at, actor, object, action, name, given, before, after) values ('2026-03-30 00:00Z', 'root', 'node', 'create', 'gone', '{}', null, '{"cpus": 20}') \g /dev/null
@@ -70,7 +71,7 @@ select is((select string_agg(concat_ws(' ', to_char(from_at at time zone 'UTC', 
 select is((select string_agg(concat_ws(' ', m, n.state, n.reason, n.cpus), ', ' order by m) from unnest('{02-20 18:00,03-30 06:00,03-31 00:00}'::text[]) m
 	cross join lateral acct.nodes_at(('2026-' || m || 'Z')::timestamptz) n where n.node = 'gone'), '03-30 06:00 unknown 20, 03-31 00:00 up 20', 'nor was it there before');
 delete from rota.node where name = 'gone';
--- The figures are those of the time that the report says it is of, which holds what was asked for and is no longer than it must be.
+-- The figures of a report cover the span that it names: the span that was asked for, extended to whole hours or days.
 create function t.span(p_since text, p_until text, p_more jsonb default '{}') returns text language sql as $$
 	select (r ->> 'since')::timestamptz at time zone 'UTC' || ' ' || ((r ->> 'until')::timestamptz at time zone 'UTC') || ' '
 		|| (select round(coalesce(sum((x ->> 'cpu_h')::numeric), 0), 2) from jsonb_array_elements(r -> 'rows') x)
@@ -90,7 +91,7 @@ select is((select (r ->> 'until')::timestamptz from t.ask(0, 'root', '{"report":
 update rota.usage_state set time_zone = 'Asia/Kolkata';
 select is(t.span('2026-02-10T03:00:00Z', '2026-02-10T07:00:00Z'), '2026-02-10 03:00:00 2026-02-10 07:00:00 17.00', 'where the hours of the clock are not those of the figures');
 update rota.usage_state set time_zone = 'UTC';
--- What narrows a report does so in each; what cannot is refused.
+-- A filter restricts each report that accepts it; other reports refuse it.
 insert into rota.partition (partition) values ('gpu'), ('bare');
 insert into rota.partition_node (partition, node_id) values ('gpu', 1);
 select is(t.rows('{"report": "utilization", "by": "node", "partition": "gpu"}', 'node', 'cpu_h', 'capacity_h'), 'n1 143.00 5664.00', 'the nodes of a partition');
@@ -105,7 +106,7 @@ select is(t.rows('{"report": "failures", "limit": "0"}', 'jobs'), null, 'no more
 select is((select count(*) from acct.node_state a join acct.node_state b using (node) where a.from_at < b.from_at and a.until_at > b.from_at), 0::bigint, 'spans do not overlap');
 select is(t.ask(0, 'root', jsonb_build_object('report', 'job', 'jobs', jsonb_build_array(:'j'))) ->> 'report', 'job', 'one job');
 
--- Whoever may not see others gets their own, and what they coordinate.
+-- Users who may not see the jobs of others get reports of their own jobs and of the accounts that they coordinate.
 select api.admin_change(0, 'root', '{"object": "setting", "action": "change", "name": "queue_visible", "values": {"value": "false"}}') \g /dev/null
 create function t.users(p_user text) returns text language sql as $$
 	select string_agg(r ->> 'user', ' ' order by r ->> 'user') from jsonb_array_elements(t.ask(t.uid(p_user), p_user, '{"report": "usage", "by": "user"}') -> 'rows') r $$;
@@ -121,7 +122,7 @@ from unnest(array['{"report": "weather"}', '{"report": "usage", "by": "colour"}'
 	'{"report": "usage", "since": "2026-05-01T00:00:00Z"}', '{"report": "failures", "by": "cause,user"}', '{"report": "failures", "period": "month"}', '{"report": "utilization", "by": "node,partition"}', '{"report": "utilization", "user": "alice"}', '{"report": "utilization", "account": "lab"}',
 	'{"report": "utilization", "qos": "normal"}']) r;
 
--- Exports: each table's rows of the jobs that ended in the month, nothing private, and the queries run as they are.
+-- Exports have each table's rows of the jobs that ended in the month, and no private column; their queries run unchanged.
 create function t.exported(p_month text) returns text language plpgsql as $$
 declare
 	v_one record;
@@ -143,7 +144,7 @@ select throws_ok($$select api.export_plan(0, 'root', '{"month": "2026-13"}')$$, 
 select throws_ok($$select api.export_plan(0, 'root', '{"from": "7"}')$$, 'RT404', null, 'no such range');
 select throws_ok(format($$select api.export_plan(0, 'root', '{"month": "%s"}')$$, to_char(now(), 'YYYY-MM')), 'RT409', null, 'a month that is not over');
 
--- A range goes as a whole, when all of it is over; what it used stays in the figures.
+-- A range is detached as a whole once all of its jobs are over; its usage figures stay.
 select throws_ok($$select api.range_detach(1097, 'alice', '{"from": "0"}')$$, 'RT403', null, 'not everybody detaches');
 select throws_ok($$select api.range_detach(0, 'root', '{"from": "7"}')$$, 'RT404', null, 'no such range');
 select throws_ok($$select api.range_detach(0, 'root', '{"from": "0"}')$$, 'RT409', null, 'jobs to come are in it');
@@ -153,7 +154,7 @@ select api.range_ensure() \g /dev/null
 select throws_like($$select api.range_detach(0, 'root', '{"from": "0"}')$$, '%has not been added up%', 'its usage is not added up');
 select api.usage_roll(1000) \g /dev/null
 select t.submit('alice', '[{"name": "a"}]', format('[{"step": "a", "job": %s}]', :j)::jsonb) as w \gset
--- The times of tasks, and what nodes had to hold at once, were not made up with the rest.
+-- Without node_size and task_end, since this test made up the allocations and wrote no matching rows of nodes and tasks.
 create view t.differing as select * from acct.usage_audit('2026-01-01', '2027-01-01') where figures not in ('node_size', 'task_end');
 select is_empty($$select * from t.differing$$, 'the figures are those of the rows');
 select is(api.export_plan(0, 'root', '{"month": "2026-02"}') ->> 'without', '[]', 'an export has all jobs of its month');
@@ -181,7 +182,7 @@ select throws_ok($$select api.usage_rebuild(0, 'root', '{}')$$, 'RT409', null, '
 select is((api.range_drop(0, 'root', '{"from": "0"}') ->> 'tables')::int > 5, true, 'it is dropped');
 select throws_ok($$select api.range_drop(0, 'root', '{"from": "0"}')$$, 'RT404', null, 'once');
 select is(t.state(:'w' || '.a'), 'pending', 'what came later waits as before') where t.state(:'w' || '.a') = 'pending';
--- Attempts count, also those of a step that completed when it ran again. Those that ended at another time do not.
+-- All attempts that ended in the month count, also failed ones of a step that completed later. Attempts of other months do not.
 select t.submit('alice', '[{"name": "a", "cpus_per_task": 2, "retry": 2}]') as r \gset
 select t.start(:'r' || '.a'), t.run(:'r' || '.a'), t.fail(:'r' || '.a', 5) \g /dev/null
 update rota.step set begin_at = null where job_id = :r;

@@ -1,4 +1,5 @@
--- rota admin: every object, every action; keys and kinds of values; what is in use is not taken away; who may; the record.
+-- rota admin: every action on every object, types of values, objects in use that cannot be deleted, permissions, and the record
+-- of changes.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -17,7 +18,7 @@ end $$;
 create function t.shown(p_object text, p_name text, p_key text) returns jsonb language sql as
 $$select api.admin_change(0, 'root', jsonb_build_object('object', p_object, 'action', 'show', 'name', p_name)) -> 'row' -> p_key$$;
 
--- Who may.
+-- Which users may call api.admin_change.
 select t.admin('user', 'create', 'olga', '{"role": "operator"}'), t.admin('user', 'create', 'zoe', '{"role": "admin"}') \g /dev/null
 select matches(t.admin('partition', 'create', 'p', '{}', 'alice'), '^RT403', 'a user changes nothing');
 select matches(t.admin('partition', 'create', 'p', '{}', 'olga'), '^RT403', 'nor does an operator');
@@ -40,7 +41,7 @@ select is(t.admin('node', 'resume', 'n1', '{}', 'olga'), 'false', 'again: no cha
 select is(t.admin('partition', 'create', 'p', '{}', 'zoe'), 'true', 'an admin creates');
 select is(t.admin('partition', 'delete', 'p', '{}', 'zoe'), 'true', 'and deletes');
 
--- Wrong words.
+-- Unknown objects, actions and keys.
 select matches(t.admin('cheese', 'create', 'x'), '^RT422.*there is no object "cheese"', 'no such object');
 select matches(t.admin('node', 'paint', 'n1'), '^RT422.*no action "paint"', 'no such action');
 select matches(t.admin('qos', 'drain', 'normal'), '^RT422.*no action "drain"', 'not an action of this object');
@@ -65,7 +66,8 @@ select matches(t.admin('node', 'drain', 'n1', '{"reason": "x", "cpus": 3}'), '^R
 select matches(t.admin('license', 'create', 'x'), '^RT422.*needs "total"', 'a licence without a number');
 select is_empty($$select * from rota.partition where partition = 'p'$$, 'nothing is left of what was refused');
 
--- What is no value, or no name, is refused by key with what is allowed, whatever of the database would have refused it; nor is anything else said first.
+-- A wrong value or name is refused with its key and the allowed values, before any other check and before the database refuses
+-- it.
 select matches(t.admin(o, a, n, v::jsonb), '^RT422 . (' || w || ')', concat_ws(' ', o, a, n, v)) from (values
 	('node', 'change', 'n1', '{"cpus": 99999999999}', '"99999999999" is no value for "cpus" . Give a whole number from 1 to 65536.$'),
 	('node', 'change', 'n1', '{"cpus": -4}', '"-4" is no value for "cpus"'), ('node', 'change', 'n1', '{"cpus": "none"}', '"cpus" needs a value'),
@@ -129,7 +131,7 @@ select is(t.admin('node', 'change', 'n2', '{"cpus": 3, "mem": 1000, "gres": "gpu
 select t.run(:'j' || '.a'), t.finish(:'j' || '.a') \g /dev/null
 select matches(t.admin('node', 'delete', 'n2'), '^RT409.*history.*Drain it', 'a node that history names');
 select t.right('changes under load');
--- More than was found: the node is no longer used; less again: it is.
+-- A node configured with more CPUs than were found is not used; with fewer CPUs, it is used again.
 select is(t.admin('node', 'change', 'n3', '{"cpus": 64}'), 'true', 'more than it has');
 select is((select state || ': ' || reason from rota.node where name = 'n3'), 'invalid: 4 CPUs found, 64 prescribed', 'is not used');
 select is(t.admin('node', 'change', 'n3', '{"hardware_check": "false"}'), 'true', 'unless nobody looks');
@@ -150,13 +152,13 @@ select is(t.admin('user', 'change', 'carl', '{"accounts": "uni"}'), 'true', 'wit
 select is((select array_agg(account) from rota.association where user_name = 'carl'), '{uni}', 'left');
 select matches(t.admin('user', 'change', 'carl', '{"role": "god"}'), '^RT422', 'no such role');
 select matches(t.admin('user', 'change', 'carl', '{"default_account": "nix"}'), '^RT404', 'no such account');
--- Nobody opens an account to all by taking its last user away; who means that says it.
+-- An account without users is open to all. So its last user cannot be removed, unless the change says so.
 select is(t.admin(o, a, n, v::jsonb), 'RT409 | account "uni" would be left without users, and so open to all | Give it another user first, delete it, or open it: rota admin account change uni --users=none.', concat_ws(' ', 'refused:', o, a, n, v))
 from (values ('user', 'delete', 'carl', '{}'), ('association', 'delete', 'uni/carl', '{}'), ('user', 'change', 'carl', '{"accounts": "phys"}'), ('user', 'change', 'carl', '{"accounts": "none"}')) x (o, a, n, v);
 select is(t.shown('account', 'uni', 'users') ? 'carl', true, 'the last user stays');
 select is(t.admin('account', 'change', 'uni', '{"users": "carl,dan"}'), 'true', 'with another one');
 select is(t.admin('association', 'delete', 'uni/dan'), 'true', 'who may go');
--- As in a session that has made few objects, where plans are made for the values of each call.
+-- Custom plans, as in a session that has made few objects.
 set local plan_cache_mode = force_custom_plan;
 select is(t.admin('association', 'create', 'uni/dan'), 'true', 'its name is no login of a node');
 select is(t.admin('association', 'create', 'uni/dan') like '%there is an association "uni/dan" already%', true, 'once');
@@ -165,7 +167,7 @@ select is(t.admin('association', 'delete', 'uni/dan'), 'true', 'who may go again
 select is(t.admin('account', 'change', 'uni', '{"users": "none"}'), 'true', 'or where it is said so');
 select is(t.admin('user', 'delete', 'carl'), 'true', 'gone');
 select is((select count(*) from rota.association where user_name = 'carl'), 0::bigint, 'with his accounts');
--- Who is named by a job that is to come stays: the limits above him are kept by name.
+-- A user or account that a pending job names cannot be deleted: the limits of its parent accounts are found by its name.
 select is(t.admin('account', 'change', 'uni', '{"max_running": 1}'), 'true', 'a limit above');
 select t.submit('alice', '[{"name": "a"}]', '[]', '{"account": "phys"}') as j \gset
 select is(t.admin('account', 'delete', 'phys'), 'RT409 | account "phys" is in use by job ' || :'j' || ' | Wait for what uses it to end, or cancel that.', 'not while a job names it');
@@ -194,12 +196,12 @@ select matches(t.admin('setting', 'change', 'requeue_max', '{"value": ""}'), '^R
 select matches(t.admin('setting', 'change', 'requeue_mx', '{"value": "9"}'), '^RT404.*Did you mean "requeue_max"', 'a near one');
 select matches(t.admin('setting', 'create', 'mine', '{"value": "9"}'), '^RT422', 'none is made');
 select matches(t.admin('setting', 'delete', 'requeue_max'), '^RT409', 'none goes');
--- The record.
+-- The record of changes.
 select is((select concat_ws(' ', actor, object, action, name, given, before ->> 'value', after ->> 'value') from rota.admin_event order by admin_event_id desc limit 1),
 	'root setting change requeue_max {"value": "9"} 5 9', 'who changed what, from what to what');
 select is((select count(*) from rota.admin_event where object = 'node' and name like 'm0%' and action = 'create'), 3::bigint, 'each node for itself');
 select is((select count(*) from rota.admin_event where before is not distinct from after), 0::bigint, 'and nothing that changed nothing');
--- Whatever an object is given is seen in it and recorded, wherever it is kept: every key of every object. Words by key, others by kind.
+-- Each key of each object, once changed, is shown and recorded. Values are chosen by key for words, and by type for others.
 select t.admin('account', 'create', 'above'), t.admin('account', 'create', 'team', '{"users": "udo"}'), t.admin('user', 'create', 'udo'), t.admin('user', 'create', 'una'),
 	t.admin('qos', 'create', 'mine'), t.admin('license', 'create', 'mine', '{"total": 2}'), t.admin('partition', 'create', 'mine'), t.admin('node', 'create', 'mine', '{"cpus": 8, "mem": "4G"}'),
 	t.admin('image', 'create', 'mine'), t.admin('prep', 'create', 'mine', '{"program": "old"}'), t.admin('check', 'create', 'mine', '{"program": "old"}'),
@@ -219,7 +221,7 @@ left join (values ('state', 'down'), ('role', 'operator'), ('is_default', 'false
 	('recurs', 'daily'), ('time_zone', 'Asia/Tokyo'), ('failing_at', 'now+2hours'), ('from', '2031-02'), ('currency', 'USD'), ('account', 'above'),
 	('first_day', '2030-02-01'), ('last_day', '2030-11-30'), ('at_end', 'low_priority'), ('default_image', 'mine'), ('failures', '0'), ('tier', '7'), ('preempt', 'cancel'), ('preempt_otherwise', 'spare'), ('action', 'drain')) v (key, value) using (key)
 where (k.object <> 'node' or k.key not in ('reason', 'deadline', 'end_steps', 'login'))
-	-- Goes with billing only.
+	-- This key is accepted only together with billing.
 	and k.key <> 'billing_from';
 select is((select string_agg(concat_ws(' ', g.object, g.key, a.answer), '; ') from given g cross join lateral (select t.admin(g.object, 'change', g.name, jsonb_build_object(g.key, g.value)) as answer offset 0) a
 	where a.answer <> 'true'), null, 'every key changes what is seen of its object');
@@ -229,7 +231,7 @@ select is((select e.after -> 'coordinators' from rota.admin_event e where e.give
 select is(t.admin('account', 'change', 'team', '{"coordinators": "udo"}'), 'false', 'who are what they were');
 select is((select jsonb_build_array(e.before -> 'is_default', e.after -> 'is_default', e.name) from rota.admin_event e where e.given = '{"default": false}' order by e.admin_event_id desc limit 1),
 	'[true, false, "main"]', 'a partition that is the default no more has that recorded, too');
--- Who is in an account is shown with and without a limit; what goes with a user or an account is recorded with it.
+-- The users of an account are shown with and without a limit. Deleting a user or an account records what is deleted with it.
 select t.admin('account', 'change', 'team', '{"users": "una,udo:4"}') \g /dev/null
 select is(jsonb_build_array(u -> 'udo' -> 'max_running', u -> 'una'), '[4, {"shares": 1}]', 'users without a limit are shown') from t.shown('account', 'team', 'users') u;
 select is(t.shown('user', 'una', 'accounts'), '{"team": {"shares": 1}}', 'as are their accounts');

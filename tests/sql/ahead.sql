@@ -1,4 +1,5 @@
--- The next step of a job is sent to the node of the step that it waits for: it takes over the CPUs of that one when it has ended well.
+-- Steps sent ahead: the next step of a job is on the node of its predecessor, and takes over the predecessor's CPUs when that
+-- completes.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -8,7 +9,7 @@ create function t.offers(p_first bigint default null, p_step int default null) r
 	select string_agg(format('%s.%s after %s.%s on %s: %s CPUs, %s MiB, %s s', r.name, o.step_id, o.after_step, o.after_attempt, o.node, o.cpus, o.mem_mb, o.hold_s), ', ' order by o.step_id)
 	from api.schedule_ahead(t.term(), p_first, p_step) o join rota.step_request r on r.job_id = o.job_id and r.step_id = o.step_id;
 $$;
--- The leader sends all ahead that it may, a step each time.
+-- t.send_ahead: have the leader send ahead all steps that it may, once for each round.
 create function t.send_ahead(p_times int default 1) returns int language plpgsql as $$
 declare
 	v_sent int := 0;
@@ -62,7 +63,7 @@ select is((select o.args::text from rota.node_order o where o.kind = 'launch' an
 select is(t.used(1), '2 200', 'the rest is free');
 select t.right('passed on');
 select t.run(:'j' || '.b') \g /dev/null
--- In one report: b ends, c is started and ends.
+-- One report in which a ends, and b starts and ends.
 update rota.allocation set started_at = started_at - interval '1 minute' where job_id = :j and step_id = 1;
 update rota.attempt set ordered_at = ordered_at - interval '1 minute', started_at = started_at - interval '1 minute' where job_id = :j and step_id = 1;
 update rota.attempt set ordered_at = ordered_at - interval '1 minute' where job_id = :j and step_id = 2;
@@ -77,7 +78,7 @@ select is((select count(*) from rota.step_ahead), 0::bigint, 'nothing is left of
 select is(t.used(1), '0 0', 'nothing is held');
 select t.right('a chain');
 
--- The predecessor had ended when the step was sent, and nobody knew.
+-- The predecessor had ended before the step was sent, but its end was not reported yet.
 select t.submit('alice', :'chain', :'edges') as j \gset
 select t.start(:'j' || '.a') \g /dev/null
 update rota.allocation set started_at = started_at - interval '1 minute' where job_id = :j;
@@ -90,7 +91,7 @@ select is((select a.started_at from rota.allocation a where a.job_id = :j and a.
 select t.run(:'j' || '.b'), t.finish(:'j' || '.b'), t.pass(:'j' || '.c') \g /dev/null
 select t.right('ended before');
 
--- The predecessor fails: the node gives back what it holds, and that ends as what waits for a failure does.
+-- The predecessor fails: the node gives back the steps sent ahead, and these end as dependents of a failed step do.
 select t.submit('alice', :'chain', :'edges') as j \gset
 select t.start(:'j' || '.a'), t.send_ahead(2), t.run(:'j' || '.a'), t.fail(:'j' || '.a') \g /dev/null
 select is(t.states(:j), 'a:failed b:starting c:starting', 'the node has them until it says otherwise');
@@ -103,7 +104,7 @@ select is((select count(*) from rota.step_ahead), 0::bigint, 'nothing is left of
 select is(t.used(1), '0 0', 'nothing is held');
 select t.right('a failure');
 
--- All of it in one report.
+-- The whole chain in one report.
 select t.submit('alice', :'chain', :'edges') as j \gset
 select t.start(:'j' || '.a'), t.send_ahead(2), t.run(:'j' || '.a') \g /dev/null
 select t.report(t.say(:'j' || '.a', 'task', '{"exit": 1}'), t.say(:'j' || '.a', 'done', '{"exit": 1, "outcome": "fail"}'), t.say(:'j' || '.a', 'end'),
@@ -112,7 +113,7 @@ select is(t.states(:j), 'a:failed b:dependency_failed c:dependency_failed', 'in 
 select is(t.used(1), '0 0', 'nothing is held');
 select t.right('a failure in one report');
 
--- A retry of the predecessor: what was given back waits again, and is not sent at once again.
+-- A retry of the predecessor: a step that was given back waits again, and is not sent ahead at once.
 select t.submit('alice', jsonb_set(:'chain', '{0,retry}', '1'), :'edges') as j \gset
 select t.start(:'j' || '.a'), t.send_ahead(), t.run(:'j' || '.a'), t.fail(:'j' || '.a') \g /dev/null
 select is(t.states(:j), 'a:pending b:starting c:pending', 'it runs again');
@@ -125,7 +126,7 @@ update rota.attempt set ordered_at = ordered_at - interval '2 minutes', ended_at
 select is(t.offers(), 'b.1 after 0.2 on n1: 2 CPUs, 100 MiB, 660 s', 'but after a minute');
 select is(t.send_ahead(), 1, 'under the next number');
 select is(t.held(:j), 'a1:over a2:4 b1:over b2:ahead', 'behind the second attempt');
--- A cancel of the job.
+-- The job is cancelled.
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
 select is(t.orders(:'j' || '.b') , 'kill@n1', 'what is held has the order to end');
 select t.back(:'j' || '.b'), t.finish(:'j' || '.a', '{"outcome": "cancel", "cause": "cancelled", "exit": -1, "signal": 15}') \g /dev/null
@@ -133,7 +134,7 @@ select is(t.states(:j), 'a:cancelled b:cancelled c:cancelled', 'all of it is can
 select is(t.used(1), '0 0', 'nothing is held');
 select t.right('a cancel');
 
--- A cancel of the step that is held: the step after it fails.
+-- The step that was sent ahead is cancelled: its dependent fails.
 select t.submit('alice', :'chain', :'edges') as j \gset
 select t.start(:'j' || '.a'), t.send_ahead(2), t.run(:'j' || '.a') \g /dev/null
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j' || '.b')) \g /dev/null
@@ -143,7 +144,7 @@ select t.finish(:'j' || '.a') \g /dev/null
 select is(t.job(:j), 'cancelled', 'the job is over');
 select t.right('a cancel of what is held');
 
--- Withdrawn: others go before, the node is drained, nothing may be held.
+-- A step that was sent ahead is withdrawn when a step before it in the queue waits.
 select t.submit('bob', '[{"name": "w", "cpus_per_task": 4}]') as w \gset
 select t.submit('alice', :'chain', :'edges') as j \gset
 select t.start(:'j' || '.a'), t.send_ahead(), t.run(:'j' || '.a') \g /dev/null
@@ -162,7 +163,7 @@ select t.pass(:'j' || '.c') \g /dev/null
 select is(t.job(:j), 'completed', 'to the end');
 select t.right('withdrawn');
 
--- A partition that starts nothing.
+-- A drained partition starts the steps that were sent ahead, and gets no more. For a partition that is down they are withdrawn.
 select t.submit('alice', :'chain', :'edges') as j \gset
 select t.start(:'j' || '.a'), t.send_ahead() \g /dev/null
 update rota.partition set state = 'drain';
@@ -174,7 +175,7 @@ select is((select string_agg(o.step_id || '.' || o.attempt, ' ') from rota.node_
 update rota.partition set state = 'up';
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')), t.back(:'j' || '.b'), t.back(:'j' || '.a') \g /dev/null
 
--- A step that waits is moved: it starts on the nodes that were asked for.
+-- A waiting step that its owner has moved to certain nodes is not offered on another node.
 select t.submit('alice', :'chain', :'edges') as j \gset
 select t.start(:'j' || '.a') \g /dev/null
 select isnt(t.offers(), null, 'it is offered');
@@ -182,7 +183,7 @@ select internal.move_want('alice', t.step(:'j' || '.b'), '{n2}') \g /dev/null
 select is(t.offers(), null, 'not when it is kept to other nodes');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')), t.back(:'j' || '.a') \g /dev/null
 
--- What was modified after the leader had read it.
+-- A step that was modified after the leader had read it: whether the leader's commit still sends it ahead.
 select t.submit('alice', :'chain', :'edges') as j \gset
 select t.start(:'j' || '.a') \g /dev/null
 select is((select count(*) from api.schedule_ahead_commit(t.term(), jsonb_build_array(jsonb_build_object('job', :j, 'step', 1, 'attempt', 1, 'after', 0, 'after_attempt', 1,
@@ -192,7 +193,7 @@ from (values (3, 100, 60, 0::bigint), (2, 50, 60, 0), (2, 100, 90, 0), (2, 100, 
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')), t.back(:'j' || '.b'), t.back(:'j' || '.a') \g /dev/null
 select t.right('modified');
 
--- A node that is lost.
+-- The node is lost.
 select t.submit('alice', :'chain', :'edges') as j \gset
 select t.start(:'j' || '.a'), t.send_ahead(2), t.run(:'j' || '.a'), t.silent(1), (select count(*) from t.judge()) \g /dev/null
 select is(t.states(:j), 'a:pending b:pending c:pending', 'all of it waits again');
@@ -202,7 +203,7 @@ select is(t.used(1), '0 0', 'nothing is held there');
 select t.right('a lost node');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
 
--- What ends while it is suspended has no CPUs to pass on.
+-- An attempt that ends while it is suspended has no CPUs to hand over.
 select t.submit('alice', :'chain', :'edges') as j \gset
 select t.start(:'j' || '.a', '{2}'), t.send_ahead(), t.run(:'j' || '.a') \g /dev/null
 select api.job_suspend(t.uid('alice'), 'alice', t.request(:'j' || '.a')), t.report(t.say(:'j' || '.a', 'suspended')) \g /dev/null
@@ -214,7 +215,7 @@ select is((select concat_ws(' ', s.state, s.deps_waiting) from t.step(:'j' || '.
 select t.right('suspended');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
 
--- What is not offered. Each is a chain like the one before, but for one thing.
+-- Steps that are not offered for sending ahead. Each chain differs from the first one in a single point.
 create function t.is_offered(p_steps jsonb, p_edges jsonb, p_job jsonb default '{}', p_max_s bigint default null) returns boolean language plpgsql as $$
 declare
 	v_job bigint := t.submit('alice', p_steps, p_edges, p_job);
@@ -246,7 +247,7 @@ update rota.node set found = found || '{"ahead": true}' where node_id = 3;
 select is(t.is_offered(jsonb_set(:'two', '{1,time_limit_s}', '0'), :'one'), true, 'a step without a time limit is offered');
 select is(t.is_offered(jsonb_set(:'two', '{1,time_limit_s}', v.seconds::jsonb), :'one', '{}', 100), v.offered, 'not without one, or with a longer one, where the partition has got a longest one since: ' || v.seconds)
 from (values ('0', false), ('101', false), ('100', true), ('null', true)) v (seconds, offered);
--- Nothing is sent ahead while there is a limit, or an outage.
+-- Nothing is sent ahead while an outage is to come.
 select api.admin_change(0, 'root', '{"object": "reservation", "action": "create", "name": "later", "values": {"start": "now+1hours", "duration": "60", "nodes": "n4", "users": "bob"}}') \g /dev/null
 select is(t.is_offered(:'two', :'one'), false, 'not while an outage is to come');
 select * from finish();

@@ -9,7 +9,7 @@ select is(internal.array_indices(internal.array_spans(:odd), '{6,5,0,3,4,7}'), '
 select is(internal.array_positions(internal.array_spans(:odd), 8, 31), '{null,3,null,null,null,null,null,null,null,null,null,null,4,5,null,null,null,null,null,null,null,null,6,null}'::int[], 'the other way round');
 select is(internal.array_indices(internal.array_spans('[[5,7,1]]'), '{0,2,3}'), '{5,7,null}'::int[], 'one range');
 select is(internal.array_positions(internal.array_spans('[[5,7,1]]'), 4, 8), '{null,0,1,2,null}'::int[], 'and back');
--- As the plain way of counting says it, of ranges drawn.
+-- Draws ranges of array indices; the test compares internal.array_indices with a plain listing of the same ranges.
 create function t.drawn() returns jsonb language sql as $$
 	select jsonb_agg(jsonb_build_array(n * 100, n * 100 + (c - 1) * s, s) order by n)
 	from (select n, 1 + floor(random() * 9)::int as c, 1 + floor(random() * 9)::int as s from generate_series(0, 40) n) x $$;
@@ -38,7 +38,7 @@ select is((t.step(:'j' || '.a')).exit_code, 7, 'the exit code of the head is the
 select is(t.job(:j), 'failed', 'and so for the job');
 select t.right('an array');
 
--- An array that fails for good in mid-life lets what waits for any of it go on.
+-- An array that was cancelled with elements still running releases its dependents of condition "any" when the last element ends.
 select t.submit('alice', format('[{"name": "a", "array": %s}, {"name": "z"}]', :'four')::jsonb, '[{"step": "z", "peer": "a", "condition": "any"}]') as j \gset
 select t.commit(t.decision(:'j' || '.a', '{1}', '{"position": 0}'), t.decision(:'j' || '.a', '{2}', '{"position": 1}')) \g /dev/null
 select t.run(:'j' || '.a[0]'), t.finish(:'j' || '.a[0]') \g /dev/null
@@ -54,7 +54,7 @@ select is(t.pending(), :'j' || '.z', 'any of it is met');
 select t.right('cancel of a running array');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
 
--- Cancelled at the last moment, after a failure: the failure is what it ends with.
+-- A job is cancelled after one of its elements has failed: the job ends as failed.
 select t.submit('alice', format('[{"name": "a", "array": %s}]', :'four')::jsonb) as j \gset
 select t.start(:'j' || '.a', '{1}', '{"position": 0}'), t.run(:'j' || '.a[0]'), t.fail(:'j' || '.a[0]', 9) \g /dev/null
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
@@ -79,7 +79,7 @@ select t.submit('alice', format('[{"name": "a", "array": %s}]', :'four')::jsonb)
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
 select is(t.states(:j), 'a:cancelled', 'an array that never began is cancelled as one row');
 
--- Hold one element, hold the array; ranges of elements.
+-- Hold and release one element, ranges of elements, and the array.
 select t.submit('alice', format('[{"name": "a", "array": %s}]', :'four')::jsonb) as j \gset
 select api.job_hold(t.uid('alice'), 'alice', t.request(:'j' || '.a[1-2]')) \g /dev/null
 select is(t.states(:j), 'a:pending a[1]:pending a[2]:pending', 'two held elements are rows');
@@ -129,7 +129,7 @@ select is(t.state(:'j' || '.b'), 'dependency_failed', 'corr: its worst element d
 select is(t.job(:j), 'failed', 'corr: the job ends');
 select t.right('corr');
 
--- corr: what never was in the peer will never be.
+-- corr: an element whose peer was cancelled before it became a row can never start.
 select t.submit('alice', format('[{"name": "a", "array": %1$s}, {"name": "b", "array": %1$s}]', :'four')::jsonb, '[{"step": "b", "peer": "a", "condition": "corr"}]') as j \gset
 select t.pass(:'j' || '.a', '{1}', '{"position": 1}') \g /dev/null
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j' || '.a')) \g /dev/null
@@ -143,7 +143,7 @@ select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j' || '.a')) \g /dev/
 select is(t.states(:j), 'a:cancelled b:dependency_failed', 'corr: a peer cancelled before it began takes all of it down');
 select t.right('corr with a peer that never began');
 
--- corr on two peers; and behind another dependency in another job, met late.
+-- corr on two peers; and on arrays of the same job together with a dependency on another job that is met later.
 select t.submit('alice', '[{"name": "w"}]') as w \gset
 select t.submit('alice', format('[{"name": "a", "array": %1$s}, {"name": "b", "array": %1$s}, {"name": "c", "array": %1$s}]', :'four')::jsonb,
 	format('[{"step": "c", "peer": "a", "condition": "corr"}, {"step": "c", "peer": "b", "condition": "corr"}, {"step": "c", "job": %s, "condition": "any"}]', :w)::jsonb) as j \gset
@@ -178,7 +178,7 @@ select throws_like($$select t.submit('alice', '[{"name": "a"}, {"name": "b", "ar
 select throws_like($$select t.submit('alice', '[{"name": "a", "array": {"indices": [[0,4,1]], "size": 5}}, {"name": "b", "array": {"indices": [[0,3,1]], "size": 4}}]',
 	'[{"step": "b", "peer": "a", "condition": "corr"}]')$$, '%"b" and "a" have different indices', 'corr needs the same indices');
 
--- Why an array waits that does not offer itself: what show, queue and why say of it.
+-- Why an array waits of which no element may start: show, queue and why give the same reason.
 create function t.why(p_label text) returns text language sql as $$
 	select concat_ws(' ', api.job_show(0, 'root', t.request(p_label)) #>> '{jobs,0,steps,0,reason}', api.job_queue(0, 'root', t.request(p_label)) #>> '{jobs,0,reason}',
 		(select string_agg((w ->> 'kind') || coalesce(':' || (w ->> 'blocker'), ''), ',') from jsonb_array_elements(api.job_why(0, 'root', t.request(p_label)) #> '{steps,0,conditions}') w)) $$;
@@ -198,7 +198,7 @@ select is(t.why(:'j' || '.a'), 'scheduler scheduler priority', 'one of them no l
 select api.job_cancel(0, 'root', t.request(:'j')) \g /dev/null
 select t.right('reasons');
 
--- One order for several elements: for all of them or none; those that are lost are taken out of it.
+-- One launch request for several elements is committed for all of them or none. Elements that are lost later are taken out of it.
 select t.submit('alice', format('[{"name": "a", "array": %s}]', :'four')::jsonb) as j \gset
 create function t.together(p_job bigint, variadic p_positions int[]) returns int language sql as $$
 	select count(*)::int from api.schedule_commit(t.term(), (select jsonb_agg(t.decision(p_job || '.a', '{3}', jsonb_build_object('position', p))) from unnest(p_positions) p),
@@ -218,7 +218,7 @@ select is(t.launches(:j), '3 {}', 'what is lost is taken out of it');
 select internal.order_void(jsonb_build_array(jsonb_build_object('job_id', :j, 'step_id', 3, 'attempt', 1, 'node_id', 3))) \g /dev/null
 select is(t.launches(:j), null, 'and with the last the order itself');
 
--- Many ranges: elements begin, and are named, by the indices of their places.
+-- Arrays of several ranges: elements start by position, and are named by the index at that position.
 select t.submit('alice', '[{"name": "a", "array": {"indices": [[3,3,1],[7,9,2],[20,20,1],[40,60,10]], "size": 7}}, {"name": "b", "array": {"indices": [[4,5,1]], "size": 2}}]') as j \gset
 select is(t.commit(t.decision(:'j' || '.a', '{1}', '{"position": 6}'), t.decision(:'j' || '.b', '{1}', '{"position": 1}'), t.decision(:'j' || '.a', '{2}', '{"position": 0}'),
 	t.decision(:'j' || '.a', '{2}', '{"position": 2}'), t.decision(:'j' || '.b', '{3}', '{"position": 0}')), 5, 'elements of two arrays in one decision');
@@ -232,7 +232,7 @@ select is(api.job_wait(t.uid('alice'), 'alice', t.request(:'j' || '.a[20]')) #>>
 select t.right('many ranges');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
 
--- A million pending elements are one row, and looking at them costs nothing.
+-- A million pending elements are one row, and showing them costs no more than showing one.
 select t.submit('alice', '[{"name": "m", "array": {"indices": [[0,999999,1]], "size": 1000000, "limit": null}}]') as j \gset
 select is((select count(*) from rota.step where job_id = :j), 1::bigint, 'a million is one row');
 select is(api.job_show(t.uid('alice'), 'alice', t.request(:'j')) #>> '{jobs,0,steps,0,array,size}', '1000000', 'shown with its size');

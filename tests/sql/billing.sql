@@ -45,7 +45,7 @@ select is(t.admin('grant', 'g', v::jsonb, 'create'), e, v) from (values
 select is((select count(*) from rota.account_grant) + (select count(*) from rota.price) + (select count(*) from rota.billing_weight), 0::bigint, 'nothing was written');
 select is((select t.admin('grant', 'g', '{"units": "1"}')) , 'RT404 there is no grant "g"', 'a grant that is not there');
 
--- Units: CPU-hours without weights, otherwise by those of the partition and the month.
+-- Units are CPU-hours without weights. With weights, those of the partition in that month count.
 select t.used((month - interval '1 month')::date, 'lab', 10, 'fast', '{"gpu": 7200}'), t.used(today, 'lab', 10, 'fast', '{"gpu": 7200, "fpga": 3600}'), t.used(today, 'arts', 3) from t.day \g /dev/null
 select is((select sum(units) from acct.billing_month), 23.0, 'CPU-hours');
 select is(t.admin('partition', 'fast', jsonb_build_object('billing', 'cpu:1,mem:0.25,gpu:20,node:2', 'billing_from', t.month(-1))), 'true', 'weights');
@@ -55,7 +55,7 @@ select is(api.admin_change(0, 'root', '{"object": "partition", "action": "show",
 select is(t.admin('partition', 'fast', '{"billing": "none"}'), 'true', 'taken back');
 select is((select sum(units) from acct.billing_month where month = (select month from t.day)), 10 * 1 + 20 * 0.25 + 40 + 20 + 3, 'those of the month before hold again');
 
--- Prices: of the nearest account above, from their month on.
+-- Prices: that of the nearest account above counts, from its first month on.
 select is(t.admin('price', n, jsonb_build_object('per_unit', p, 'from', t.month(m)) || v::jsonb, 'create'), 'true', n) from (values ('old', '0.1', -12, '{}'), ('new', '0.2', 0, '{}'),
 	('uni', '0.5', -12, '{"account": "uni"}'), ('lab', '1', 0, '{"account": "lab", "currency": "usd"}')) x (n, p, m, v);
 select is(t.admin('price', 'twice', jsonb_build_object('per_unit', '1', 'from', t.month(0), 'account', 'lab'), 'create'), format('RT409 price "lab" holds from %s on already for account "lab"', t.month(0)), 'one price for each account and month');
@@ -78,7 +78,7 @@ select is(t.cost('[{"name": "a", "cpus_per_task": 2, "time_limit_s": 3600, "part
 	- 'steps', '{"account": "arts", "units": 26.25, "per_unit": 0.2, "amount": 5.25, "currency": "EUR"}', 'two CPUs, a GiB, a GPU and a node for an hour, and four elements of half an hour');
 select is(t.cost('[{"name": "a", "time_limit_s": 0}]', '{"account": "lab"}') - 'steps', '{"account": "lab", "units": null, "per_unit": 1, "amount": null, "currency": "USD"}', 'without a time limit nobody knows');
 
--- A grant that refuses: planned, in force, used, over.
+-- A grant whose end refuses steps: before its first day, in force, used up, after its last day.
 delete from rota.usage_day;
 delete from rota.usage_month;
 delete from rota.billing_weight;
@@ -108,7 +108,7 @@ select is(t.refused('alice', '{}', '{"account": "uni"}'), 'taken', 'the account 
 select is(t.admin('grant', 'phys-1', jsonb_build_object('last_day', t.today(-1), 'units', '100', 'carry_over', '50')), 'true', 'over');
 select is(t.refused('alice', '{}', '{"account": "lab"}'), format('test.sh:1: --account: grant "phys-1" of account "phys" ended on %s', t.today(-1)), 'over');
 select is(t.why(:'j' || '.b') ~ format('^10 of at most 0 billing units are used or promised on account "phys" by its grant "phys-1", which ended on %s, and it may come to 4 more', t.today(-1)), true, 'why');
--- Used until yesterday: 9.5. Of the 90.5 left, 50 are carried over.
+-- A grant whose last day was yesterday, with 9.5 units used: of the 90.5 left, 50 are carried over to the next grant.
 select is(t.admin('grant', 'phys-2', jsonb_build_object('account', 'phys', 'units', '10', 'first_day', t.today(0), 'last_day', t.today(40), 'at_end', 'low_priority'), 'create'), 'true', 'the next one');
 select is((select string_agg(concat_ws(' ', name, state, units, carried, round(used, 1), round(left_over, 1)), ', ' order by name) from acct.account_grant), 'phys-1 over 100 0 9.5 90.5, phys-2 active 10 50 1.0 59.0', 'carried over');
 
@@ -120,7 +120,7 @@ select is(t.why(:'j' || '.b'), 'grant "phys-2" of account "phys" is used up, so 
 select is(t.refused('alice', '{}', '{"account": "lab"}'), 'taken', 'nothing is refused');
 select is(t.start(:'j' || '.b', '{2}'), 1, 'and it may start');
 
--- Who sees grants: whose accounts they are of.
+-- A user sees the grants of the accounts that this user may use.
 select is(jsonb_array_length(api.share_list(t.uid('alice'), 'alice', '{}') -> 'grants'), 0, 'not who has no account');
 select t.admin('association', 'lab/alice', '{}', 'create') \g /dev/null
 select is(jsonb_array_length(api.share_list(t.uid('alice'), 'alice', '{}') -> 'grants'), 2, 'who may use the account');

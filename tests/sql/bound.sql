@@ -1,5 +1,5 @@
--- Limits of every measure, on whatever they can be set: what the queue offers, what a decision may start whatever its maker had read,
--- what submission refuses, and what why says.
+-- Limits of each measure on each object that can have one: steps that the queue offers, steps that a decision may start even if
+-- the leader read older figures, refusals at submission, and the reasons that why shows.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -16,7 +16,7 @@ begin
 exception when sqlstate 'RT422' or sqlstate 'RT429' then
 	return sqlerrm;
 end $$;
--- Nothing of the earlier tests is left.
+-- t.clean: remove the jobs and limits of earlier tests.
 create function t.clean() returns void language plpgsql as $$
 declare
 	v_label text;
@@ -32,7 +32,7 @@ end $$;
 select t.admin(o, n, v::jsonb, 'create') from (values ('account', 'uni', '{}'), ('account', 'phys', '{"parent": "uni"}'), ('account', 'lab', '{"parent": "phys"}'), ('account', 'arts', '{"parent": "uni"}'),
 	('user', 'alice', '{}'), ('qos', 'q', '{}'), ('partition', 'fast', '{"nodes": "all"}'), ('association', 'phys/alice', '{}'), ('association', 'lab/alice', '{}'), ('association', 'lab/bob', '{}')) x (o, n, v) \g /dev/null
 
--- Each measure on each holder: three steps that ask for two of it each, of which a limit of 5 lets two start.
+-- Each measure on each object: of three steps that each ask for two, a limit of 5 lets two start.
 create table t.holder (object text, name text, suffix text, who text);
 insert into t.holder values ('account', 'uni', '', ''), ('account', 'phys', '', ''), ('account', 'lab', '', ''), ('account', 'phys', '_per_user', ' of "alice"'), ('user', 'alice', '', ' of "alice"'),
 	('association', 'lab/alice', '', ' of "alice"'), ('qos', 'q', '', ''), ('qos', 'q', '_per_user', ' of "alice"'), ('partition', 'fast', '', ''), ('partition', 'fast', '_per_user', ' of "alice"');
@@ -45,7 +45,7 @@ insert into t.measure values
 	('max_cpu_minutes', '"5/30days"', '{"cpus_per_task": 2}', '"1/30days"', '4 of at most 5 CPU-minutes%s are used or promised%s, and it may come to 2 more'),
 	('max_gres_minutes', '"gpu:5/30days"', '{"gres": {"gpu": 2}}', '"gpu:1/30days"', '4 of at most 5 gpu-minutes%s are used or promised%s, and it may come to 2 more'),
 	('max_billing', '"5/30days"', '{"cpus_per_task": 2}', '"1/30days"', '4 of at most 5 billing units%s are used or promised%s, and it may come to 2 more');
--- A CPU-minute is a unit there.
+-- In this partition a CPU-minute is one billing unit.
 select t.admin('partition', 'fast', '{"billing": "cpu:60"}') \g /dev/null
 create function t.start_any(p_label text, p_step jsonb) returns int language sql as $$
 	select t.start(p_label, case when p_step ? 'nodes_max' then '{1,2}'::int[] else array[(select node_id from rota.node_used where cpus - cpus_used >= 2 and not exists (
@@ -86,7 +86,7 @@ begin
 end $$;
 select t.measures(h, m) from t.holder h cross join t.measure m where not (h.object = 'partition' and h.suffix = '' and m.key = 'max_nodes');
 
--- What starts together is held against limits together, on whatever they are, of whatever: all of it, or nothing.
+-- Steps that start together (--with) are checked together against the limits of each object: all start, or none.
 create function t.together(p_user text, p_steps jsonb, p_job jsonb default '{}', p_edges jsonb default '[]') returns bigint language sql as $$
 	select t.submit(p_user, jsonb_agg(x || jsonb_build_object('name', chr(96 + nr::int)) || case when x ? 'alone' then '{}' else '{"with_set": 0}' end::jsonb order by nr),
 		(select coalesce(jsonb_agg(jsonb_build_object('step', chr(96 + n::int), 'kind', 'with', 'peer', 'a')), '[]') from jsonb_array_elements(p_steps) with ordinality y (s, n)
@@ -127,7 +127,8 @@ begin
 end $$;
 select t.sets(h, m) from t.holder h cross join t.measure m where not (h.object = 'partition' and h.suffix = '' and m.key = 'max_nodes');
 select t.clean() \g /dev/null
--- In order, like single ones; of several lines; with an array, all elements.
+-- Sets of --with count in queue order like single steps, also over several lines of the queue. An array in a set counts with all
+-- elements.
 select t.admin('account', 'phys', '{"max_cpus": 4}') \g /dev/null
 select t.submit('alice', '[{"name": "a", "cpus_per_task": 2}]', '[]', '{"account": "lab"}') as j \gset
 select t.start(:'j' || '.a') \g /dev/null
@@ -151,7 +152,8 @@ select is(t.why(:'k' || '.b'), '0 of at most 3 CPUs are held on account "phys", 
 select is(t.why(:'j' || '.a'), '0 of at most 3 CPUs are held on account "phys", and it may need 4 more', 'what is too large by itself');
 select t.submit('bob', '[{"name": "a"}]', '[]', '{"account": "lab"}') as m \gset
 select is(t.pending(), format('%s.a', :m), 'stands in nobody''s way either');
--- Those that wait for something else take no room meanwhile, or what they wait for might never find any.
+-- A set of --with that waits for another step takes no part of a limit meanwhile; else the step that it waits for might never
+-- start.
 select t.clean() \g /dev/null
 select t.admin('account', 'phys', '{"max_cpus": 2}') \g /dev/null
 select t.together('alice', '[{"topo": 1}, {"topo": 2}, {"topo": 0, "alone": true, "cpus_per_task": 2}]', '{"account": "lab"}', '[{"step": "b", "peer": "c"}]') as k \gset
@@ -169,7 +171,7 @@ select is(strpos(t.pending(), :'j' || '.a') > 0, true, 'nor while another limit 
 select is(t.why(:'k' || '.a') like '2 of at most 2 gpu are held under quality of service "q"%', true, 'which each of them names');
 select t.clean() \g /dev/null
 
--- A decision is judged as a whole, in its order; of elements that are signed together, all or none.
+-- A decision is checked as a whole, in its order; of elements in one launch request, all start or none.
 select t.clean() \g /dev/null
 select t.admin('account', 'phys', '{"max_cpus": 3}') \g /dev/null
 select t.submit('alice', '[{"name": "a", "cpus_per_task": 2}, {"name": "b", "cpus_per_task": 2}, {"name": "c"}]', '[]', '{"account": "lab"}') as j \gset
@@ -188,14 +190,14 @@ select is(t.commit(t.decision(:'m' || '.r', '{1}', '{"position": 0}'), t.decisio
 select is((select running || ' ' || next from rota.step_array where job_id = :m), '2 2', 'the third is no row');
 select t.run(:'m' || '.r[0]'), t.finish(:'m' || '.r[0]') \g /dev/null
 select is(t.pending(), format('%s.r*1', :m), 'what ends makes room');
--- Below an account that is under one limit its parent may be under a lower one; all hold.
+-- An account may have a higher limit than its parent or a lower one; all limits up the tree count.
 select t.clean() \g /dev/null
 select t.admin('account', 'uni', '{"max_running": 3}'), t.admin('account', 'lab', '{"max_running": 2}'), t.admin('association', 'lab/bob', '{"max_running": 1}') \g /dev/null
 select t.submit('bob', '[{"name": "a"}, {"name": "b"}]', '[]', '{"account": "lab"}') as j \gset
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[]', '{"account": "lab"}') as k \gset
 select t.submit('carl', '[{"name": "a"}, {"name": "b"}]', '[]', '{"account": "arts"}') as m \gset
 select is(t.pending(), format('%s.a %s.a %s.a', :j, :k, :m), 'one of bob, two of lab, three of uni');
--- Whose limit is reached keeps nobody's steps from being seen, however many they are and however short the list.
+-- Steps of a user who has reached a limit do not hide the steps of other users, however many they are and however short the list.
 select t.clean() \g /dev/null
 select t.admin('user', 'alice', '{"max_running": 1, "max_cpus": 3}') \g /dev/null
 select t.submit('alice', (select jsonb_agg(jsonb_build_object('name', 's' || i, 'cpus_per_task', 2)) from generate_series(1, 300) i)) as j \gset
@@ -203,7 +205,7 @@ select t.submit('bob', '[{"name": "a"}]') as k \gset
 select is(t.heads(5), format('%s.s1 %s.a', :j, :k), 'one of three hundred, and what is behind them');
 select t.start(:'j' || '.s1') \g /dev/null
 select is(t.pending(), format('%s.a', :k), 'none of them, and what is behind them');
--- No more nodes than limits allow, where a step may have several numbers of them; whole nodes count with all they have.
+-- A step with a range of nodes gets no more nodes than limits allow; whole nodes count with all their CPUs.
 select t.clean() \g /dev/null
 select t.admin('qos', 'q', '{"max_nodes": 2, "max_cpus": 8, "max_time": "10"}') \g /dev/null
 select t.submit('alice', '[{"name": "a", "ntasks": 4, "time_limit_s": null}]', '[]', '{"qos": "q"}') as j \gset
@@ -215,14 +217,14 @@ select is(t.refused('alice', '{"time_limit_s": 601}', '{"qos": "q"}'), 'test.sh:
 select t.submit('alice', '[{"name": "a", "ntasks": 2}]', '[]', '{"qos": "q"}') as k \gset
 select is((select coalesce(nodes_max::text, 'any') from t.offered where job_id = :k), 'any', 'what needs no more is left as it is');
 select api.job_cancel(0, 'root', t.request(:'k')) \g /dev/null
--- A time limit that came later keeps waiting what is longer.
+-- Steps longer than a time limit that was set after their submission keep waiting.
 select t.admin('qos', 'q', '{"max_time": "none"}') \g /dev/null
 select t.submit('bob', '[{"name": "a", "time_limit_s": 3600}, {"name": "b"}]', '[]', '{"qos": "q"}') as k \gset
 select t.admin('qos', 'q', '{"max_time": "10"}') \g /dev/null
 select is(t.pending(), format('%s.a %s.b', :j, :k), 'what is too long is not offered, and stands in nobody''s way');
 select is(t.why(:'k' || '.a'), 'its time limit of 3600 s is longer than the 600 s allowed to steps under quality of service "q"', 'why');
 select is(t.start(:'k' || '.a'), 0, 'nor started');
--- Live steps, of an account with all below it and of a partition.
+-- Limits of live steps, on an account with its child accounts, and on a partition.
 select t.clean() \g /dev/null
 select t.admin('account', 'phys', '{"max_submitted": 3}'), t.admin('partition', 'fast', '{"max_submitted_per_user": 1}') \g /dev/null
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[]', '{"account": "lab"}') as j \gset
@@ -233,11 +235,11 @@ select is(t.refused('bob', '{"partition": "fast"}'), '1 of at most 1 live step o
 select is(t.refused('alice', '{"partition": "fast"}'), 'taken', 'another user');
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.finish(:'j' || '.a') \g /dev/null
 select is(t.refused('bob', '{}', '{"account": "lab"}'), 'taken', 'one has ended');
--- CPU-minutes of a month: what was used in it, what runs as far as it can come to, and nothing of the month before. Clocks of the
--- site: the month begins at its midnight.
+-- CPU-minutes of a month: those used in it, and those that running steps can still use; none of the month before. The month
+-- begins at midnight of the site's time zone.
 select t.clean() \g /dev/null
 create function t.held(p_measure text) returns numeric language sql as $$ select round(held, 1) from acct.limit where measure = p_measure $$;
--- By a clock far from that of the database.
+-- A time zone that is far from that of the database.
 select t.admin('setting', 'time_zone', '{"value": "Etc/GMT-14"}') \g /dev/null
 update rota.usage_state set time_zone = 'Etc/GMT-14';
 create table t.span as select date_trunc('month', now() at time zone 'Etc/GMT-14')::date as first, date_trunc('month', now() at time zone 'Etc/GMT-14') at time zone 'Etc/GMT-14' as begins,

@@ -1,4 +1,5 @@
--- Checkpoints: who may ask for one and what follows, which reports count, what attempts start from, what is kept.
+-- Checkpoints: who may ask for one and its effects, which reports count, the generation from which attempts start, and which are
+-- kept.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -27,7 +28,7 @@ create function t.late() returns void language sql as $$
 	select api.schedule_tick(t.term()) $$;
 create function t.begun(p_label text) returns text language sql as $$ select t.start(p_label) || ' ' || t.run(p_label) $$;
 
--- Who can be asked
+-- Which steps can be asked for a checkpoint
 select t.submit('alice', '[{"name": "a"}]') as none, t.job_with('alice') as j \gset
 select is((select string_agg(internal.checkpoint_refusal(s), ', ' order by s.job_id) from rota.step s), 'it is not running (pending), it is not running (pending)', 'a step that waits has no state to save');
 select t.begun(:'none' || '.a'), t.begun(:'j' || '.a') \g /dev/null
@@ -42,7 +43,7 @@ select is(t.ask(:'j' || '.a'), 1, 'a weaker one');
 select is(t.rows(:j), '1 asked preempt requeue', 'changes nothing');
 select is((select count(*) from rota.node_order where kind = 'checkpoint'), 1::bigint, 'the program is asked once');
 
--- What is complete, and what follows
+-- When a checkpoint is complete, and the action that follows
 select is(t.says(:'j' || '.a', 'take'), '{"generation": 1, "wait_s": 60}', 'the program answers the request');
 select is(t.says(:'j' || '.a', 'complete', '{"generation": 1}'), '{"discard": []}', 'it has saved itself');
 select is(t.rows(:j), '1 complete preempt requeue', 'which is complete');
@@ -53,7 +54,7 @@ select is(t.says(:'j' || '.a', 'complete', '{"generation": 1}'), '{"discard": []
 select t.finish(:'j' || '.a', '{"exit": 0, "signal": 15, "cause": "checkpoint", "outcome": "cancel"}') \g /dev/null
 select is(t.state(:'j' || '.a') || (t.step(:'j' || '.a')).requeues, 'pending0', 'it waits, and that counts for nothing, since its work is saved');
 
--- What an attempt starts from
+-- The generation from which an attempt starts
 select t.later(), t.begun(:'j' || '.a') \g /dev/null
 select is(t.says(:'j' || '.a', 'begin'), jsonb_build_object('kept', '[1]'::jsonb, 'wait_s', 60, 'generation', 1, 'path', '/home/x/1', 'driver', 'app', 'needs', null, 'files',
 	jsonb_build_array(jsonb_build_object('name', 'state', 'bytes', 1048576, 'sha256', repeat('ab', 32)))), 'from the latest');
@@ -75,7 +76,7 @@ select is((select string_agg(concat_ws(' ', generation, state, message), ', ' or
 select is((select count(*) from rota.checkpoint_file f where f.job_id = :j), 0::bigint, 'and without their files');
 update rota.step set requeues = 0 where job_id = :j;
 
--- What a node needs, and with which driver an attempt starts
+-- Properties that a checkpoint needs of a node, and the driver with which an attempt starts
 select t.job_with('alice', '{"driver": "auto", "keep": 9}') as d \gset
 select t.begun(:'d' || '.a') \g /dev/null
 select is(t.says(:'d' || '.a', 'begin') -> 'generation', '0', 'from the beginning');
@@ -105,7 +106,7 @@ select is((t.step(:'d' || '.a')).end_wanted || t.orders(:'d' || '.a'), 'requeuek
 select t.finish(:'d' || '.a', '{"exit": 0, "signal": 9, "cause": "checkpoint", "outcome": "cancel"}'), t.later(), t.begun(:'d' || '.a') \g /dev/null
 select is(t.says(:'d' || '.a', 'begin') -> 'generation', '1', 'from the one before');
 
--- Strangers and zombies
+-- Reports by other users and by earlier attempts
 select is(t.refused(format('select t.says(%L, %L, %L, %L)', :'j' || '.a', 'begin', '{}', 'bob')), 'RT404', 'a stranger learns nothing');
 select is(t.refused(format('select t.says(%L, %L, %L, %L)', :'j' || '.a', 'over', '{}', 'bob')), 'RT404', 'and discards nothing');
 select is(t.refused(format('select t.says(%L, %L, %L)', :'j' || '.a', 'take', '{"attempt": 1}')), 'RT409', 'an earlier attempt saves nothing');
@@ -157,7 +158,7 @@ update rota.step set end_wanted = null where job_id = :l;
 select t.finish(x || '.a', '{"exit": 0, "signal": 15, "cause": "time_limit", "outcome": "timeout"}') from unnest(array[:'l', :'m']) x \g /dev/null
 select is(t.state(:'l' || '.a') || ' ' || t.state(:'m' || '.a'), 'pending timeout', 'what reaches the limit goes on where it is to be longer');
 
--- The end
+-- The end of the step
 select t.job_with('alice') as e, t.job_with('alice') as f \gset
 select t.start(:'e' || '.a', '{2}'), t.run(:'e' || '.a'), t.start(:'f' || '.a', '{3}'), t.run(:'f' || '.a') \g /dev/null
 select t.ask(:'e' || '.a', 'end'), t.save(:'e' || '.a') \g /dev/null
@@ -176,7 +177,7 @@ select matches(t.says(:'b' || '.a', 'complete', t.says(:'b' || '.a', 'take', '{}
 select is(t.rows(:b), '1 complete program continue, 2 failed program continue', 'and fails');
 select is(t.says(:'b' || '.a', 'over', '{}', 'bob') #>> '{}' || ' ' || t.rows(:b), '{} 1 discarded program continue, 2 failed program continue', 'after success nothing is kept');
 
--- What users see and do
+-- What users see, and actions of users
 update rota.setting set value = '0' where name = 'checkpoint_quota_mb';
 select t.job_with('alice') as v \gset
 create function t.lists(p_user text, p_request jsonb) returns text language sql as $$

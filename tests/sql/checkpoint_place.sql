@@ -1,4 +1,5 @@
--- Where a step goes on from its checkpoint: only on nodes that have what that needs, and for a while on none that could not read it.
+-- Nodes on which a step goes on from its checkpoint: those that have what the checkpoint needs, and for a while none that failed
+-- to read it.
 begin;
 \ir world.psql
 \ir checkpoint.psql
@@ -17,7 +18,7 @@ create function t.takes(p_label text, p_needs text) returns void language sql as
 	select t.saved(p_label);
 	update rota.checkpoint c set needs = p_needs::jsonb from t.step(p_label) s where c.job_id = s.job_id and c.step_id = s.step_id $$;
 
--- What a node lacks
+-- Needs of a checkpoint that a node lacks
 select is(internal.need_lacking(v.needs::jsonb, v.has::jsonb), v.lacks, v.needs || ' of ' || coalesce(v.has, 'nothing'))
 from (values ('{"kernel": "6.1", "cpu": "avx sse"}', '{"kernel": "6.1", "cpu": "sse avx avx2"}', null),
 	('{"kernel": "6.1", "cpu": "avx avx2 sse"}', '{"kernel": "6.1", "cpu": "sse"}', 'a CPU with avx avx2'),
@@ -44,7 +45,7 @@ select is(t.says(:'j' || '.a', 'begin') -> 'generation', '0', 'its owner has it 
 select t.takes(:'j' || '.a', null), t.lost(:'j' || '.a') \g /dev/null
 select is(t.asks(:j), ' true', 'a checkpoint that needs nothing goes on anywhere');
 
--- Nodes that could not read it
+-- Nodes that failed to read the checkpoint
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.says(:'j' || '.a', 'begin') \g /dev/null
 select t.says(:'j' || '.a', 'unmet', '{"generation": 2, "message": "could not read checkpoint 2: could not open folder"}'), t.lost(:'j' || '.a') \g /dev/null
 select is(t.asks(:j), 'n1 false', 'not again on the node that could not');
@@ -56,7 +57,7 @@ update rota.node set state = 'up';
 update rota.setting set value = '-60' where name = 'checkpoint_avoid_s';
 select is(t.asks(:j), ' true', 'nor for ever');
 
--- An attempt on several nodes could not read it on its first one. Nodes that it must not have are none that are left.
+-- An attempt on several nodes that failed to read the checkpoint avoids its first node. Excluded nodes do not count as left.
 update rota.setting set value = '300' where name = 'checkpoint_avoid_s';
 select t.submit('alice', '[{"name": "a", "nodes_min": 2, "ntasks": 2, "checkpoint": {"driver": "app", "keep": 2}, "exclude": ["n4"]}]') as k \gset
 select t.start(:'k' || '.a', '{1,2}'), t.run(:'k' || '.a'), t.takes(:'k' || '.a', null), t.lost(:'k' || '.a') \g /dev/null

@@ -1,9 +1,9 @@
--- Times of attempts: differences on one clock, whenever and through whichever delay they are reported; and what is charged for a suspended
--- step.
+-- Times of attempts: differences on one node's clock, whenever and with whatever delay they are reported; and the time charged
+-- for a suspended step.
 begin;
 \ir world.psql
 select * from no_plan();
--- A report of a node whose estimate of the time when it booted is so much later than that of the other tests.
+-- A report of a node whose estimate of its boot time is later than that of the other tests by p_later.
 create function t.tell_later(p_later interval, variadic p_records jsonb[]) returns int language plpgsql as $$
 declare
 	v_report jsonb := t.reports(false, variadic p_records);
@@ -20,7 +20,7 @@ begin
 	return v_job;
 end $$;
 
--- Each report comes later than the one before by more than what it reports took: a delay is no duration.
+-- Reports arrive with delays that differ by more than the reported durations. Delays must not change durations.
 select t.started() as j \gset
 select t.tell_later('0', t.say(:'j' || '.a', 'keeper', '{"age_us": 5000000}')),
 	t.tell_later('1 hour', t.say(:'j' || '.a', 'run', '{"age_us": 4000000}')),
@@ -31,7 +31,7 @@ select is((select extract(epoch from e.ended_at - e.started_at) from rota.task_e
 select is((select count(distinct a.boot_at) from rota.allocation a where a.job_id = :j), 1::bigint, 'and one estimate counts');
 select ok((select bool_and(e.at >= e.before) from (select x.at, lag(x.at, 1, x.at) over (order by x.event_id) as before from rota.event x where x.job_id = :j) e), 'no event is before the one before');
 
--- A node that thinks of a time before its order is corrected by the order; one that thinks of a time to come, by now.
+-- A reported time before the order of the attempt becomes that of the order; a time in the future becomes now.
 select t.started() as j, t.started() as k \gset
 select t.tell_later('-1 day', t.say(:'j' || '.a', 'keeper'), t.say(:'j' || '.a', 'run'), t.say(:'j' || '.a', 'done', '{"clock": 2000000}')) \g /dev/null
 select ok((select t.started_at >= t.ordered_at and t.started_at - t.ordered_at < interval '1 s' from rota.attempt t where t.job_id = :j), 'nothing is before its order');
@@ -40,8 +40,8 @@ select ok((select t.ended_at <= clock_timestamp() from rota.attempt t where t.jo
 select t.report(t.say(:'j' || '.a', 'end', '{"clock": 3000000}')) \g /dev/null
 select is(t.times(:j), left(t.times(:j), 5) || ' 1.000 f', 'what was fixed by the order stays');
 
--- A node that starts again with a clock that is five days ahead: the times of the next attempt are by that clock, also if it reports the end of
--- the attempt that was lost beside.
+-- A node boots again with a clock that is five days ahead: the next attempt has times of that clock, also if the same report has
+-- the end of the attempt that was lost.
 \set ahead '{"age_us": -432000000000, "started_age_us": -432000000000}'
 select t.back(4), t.started('{4}') as j \gset
 select t.run(:'j' || '.a'), t.say(:'j' || '.a', 'done', :'ahead') || t.say(:'j' || '.a', 'end', :'ahead') as lost \gset
@@ -52,7 +52,7 @@ select t.tell_later('-5 days', :'lost'::jsonb, t.say(:'j' || '.a', 'keeper', :'a
 select is((select string_agg(t.state, ' ' order by t.attempt) from rota.attempt t where t.job_id = :j), 'node_fail completed', 'an attempt is lost with the boot, the next one completes');
 select ok((select t.started_at >= t.ordered_at and t.ended_at <= clock_timestamp() from rota.attempt t where t.job_id = :j and t.attempt = 2), 'with times between its order and its report');
 
--- Two nodes that disagree by an hour: the attempt ends when the last of them says so, in order, and it is marked.
+-- Two nodes whose clocks differ by an hour: the attempt ends with the last report, its times are in order, and it is marked.
 select t.started('{1,2}') as j \gset
 \set wide :j
 select t.tell_later('0', t.say(:'j' || '.a', 'keeper', '{"age_us": 0}'), t.say(:'j' || '.a', 'ready')) \g /dev/null
@@ -62,7 +62,7 @@ select is((select array[t.state, (t.ordered_at <= t.started_at and t.started_at 
 select is((select t.clamped from acct.attempt t where t.job_id = :j), true, 'and are marked');
 select is((select bool_or(t.clamped) from acct.attempt t where t.job_id <> :j), false, 'no others are');
 
--- A suspended step: its CPUs are charged to who has them.
+-- A suspended step: its CPUs are charged to the step that holds them.
 select t.started() as j, t.started('{2}') as k \gset
 select t.run(:'j' || '.a'), t.run(:'k' || '.a') \g /dev/null
 select t.act('suspend', 'alice', :'j'), t.report(t.say(:'j' || '.a', 'suspended')) \g /dev/null

@@ -1,12 +1,12 @@
--- What must be impossible, whoever asks, attacked: overbooking, two live attempts, moves that the machine does not know, cycles,
--- an event log that contradicts it, an id that comes twice.
+-- Attacks on invariants: overbooking, two live attempts of a step, transitions that the state machine lacks, cycles of edges, an
+-- event log that contradicts the state, an id that comes twice.
 begin;
 \ir world.psql
 select * from no_plan();
 select api.admin_change(0, 'root', '{"object": "license", "action": "create", "name": "lic", "values": {"total": 1}}') \g /dev/null
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c", "licenses": {"lic": 1}}, {"name": "d", "licenses": {"lic": 1}}]', '[{"step": "b", "peer": "a", "condition": "start"}]') as j \gset
 
--- Overbooking, by the scheduler's way and by hand.
+-- Overbooking, by a decision of the scheduler and by hand.
 select throws_ok(format($$select t.start('%s.a', '{1}', '{"cpus": 5}')$$, :j), '23514', null, 'more CPUs than the node has');
 select throws_ok(format($$select t.start('%s.a', '{1}', '{"mem_mb": 4001}')$$, :j), '23514', null, 'more memory than the node has');
 select throws_ok(format($$select t.commit(t.decision('%1$s.a', '{1}', '{"cpus": 3}'), t.decision('%1$s.c', '{1}', '{"cpus": 2}'))$$, :j), '23514', null, 'more CPUs together');
@@ -33,7 +33,7 @@ select is(t.start(:'j' || '.a', '{2}'), 0, 'a second start is left out');
 select is(t.commit(t.decision(:'j' || '.a') || '{"attempt": 5}'), 0, 'a start decided for another attempt is left out');
 select throws_ok(format($$update rota.attempt set ended_at = now() where job_id = %s$$, :j), '23514', null, 'an attempt that ends without a state');
 
--- Moves that are not in the table; an event log that contradicts it.
+-- Transitions that are not in the table; an event log that contradicts the state.
 select throws_ok(format($$insert into rota.event (job_id, step_id, attempt, from_state, event, to_state, actor) values (%s, 0, 0, 'completed', 'run', 'running', 'me')$$, :j), '23514', null, 'an event that cannot happen');
 select throws_ok(format($$insert into rota.event (job_id, step_id, attempt, from_state, event, to_state, actor) values (%s, 0, 0, 'pending', 'start', 'running', 'me')$$, :j), '23514', null, 'an event that leads elsewhere');
 select throws_ok(format($$update rota.step set state = 'happy' where job_id = %s$$, :j), '23514', null, 'a state that does not exist');
@@ -93,7 +93,7 @@ select throws_ok(format($$insert into rota.step_edge_0 (job_id, step_id, edge, k
 select throws_ok(format($$update rota.step_edge_0 set peer_topo = 5 where job_id = %s$$, :j), '23001', null, 'a peer stays what it is');
 select throws_ok($$select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[{"step": "a", "peer": "b"}]')$$, '23514', null, 'a plan with a cycle, whatever the translator says');
 
--- Steps of nothing.
+-- Steps without a request.
 select throws_ok(format($$insert into rota.step (job_id, step_id, request_id, rank) values (%1$s, 50, 3, 0), (%1$s, 51, 9, 0)$$, :j), '23503', null, 'a step of no request, among others');
 select throws_ok(format($$insert into rota.step_0 (job_id, step_id, request_id, rank) values (%s, 51, 9, 0)$$, :j), '23503', null, 'nor in its partition');
 select throws_ok(format($$with r as (insert into rota.step_request (job_id, step_id, name, line, topo, partition, nodes_min, ntasks, cpus_per_task, spec, auth)

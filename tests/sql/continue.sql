@@ -1,4 +1,4 @@
--- Jobs that failed go on: what completed stays, the rest runs again, with the data that is still staged.
+-- rota continue: steps of an ended job that completed stay, the others run again, with the data that is still staged.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -9,7 +9,7 @@ create function t.continue(p_user text, p_job bigint) returns text language sql 
 create function t.attempts(p_job bigint) returns text language sql as $$
 	select string_agg(step_id || ':' || attempt || ':' || state, ' ' order by step_id, attempt) from rota.attempt where job_id = p_job $$;
 
--- A job goes on with its steps that failed, timed out or were cancelled, and with those that were skipped because of them.
+-- A continued job runs its steps again that failed, timed out or were cancelled, and those that were skipped because of them.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}, {"name": "h"}]', '[{"step": "b", "peer": "a"}, {"step": "c", "peer": "b"}, {"step": "d", "peer": "a"},
 	{"step": "h", "peer": "b", "condition": "fail"}]') as j \gset
 select is(t.continue('alice', :j), 'not changed: it has not ended (pending)', 'not what waits');
@@ -34,7 +34,7 @@ select is(t.attempts(:j), '0:1:completed 1:1:failed 1:2:completed 2:1:completed 
 select is(t.continue('alice', :j), 'not changed: nothing of it failed (completed)', 'what is complete stays so');
 select t.right('complete');
 
--- Elements that failed, and those that never ran.
+-- Elements that failed, and elements that never ran.
 select t.submit('alice', '[{"name": "r", "array": {"indices": [[0,3,1]], "size": 4}}]') as j \gset
 select t.pass(:'j' || '.r', '{1}', '{"position": 0}') \g /dev/null
 select t.start(:'j' || '.r', '{1}', '{"position": 1}'), t.run(:'j' || '.r[1]'), t.fail(:'j' || '.r[1]') \g /dev/null
@@ -103,7 +103,7 @@ select is((select string_agg(function, ' ' order by call_id) from rota.staging_c
 select is((select count(*) from rota.staging where job_id = :j and post_run_at > running_at and running_at > staged_at), 1::bigint, 'and its times are those of the latest run');
 select t.right('over');
 
--- Results of earlier steps may be in the data: it is staged out whatever becomes of the steps.
+-- Staged data may have results of steps that completed, so it is staged out whatever becomes of the continued steps.
 select t.broken() as j \gset
 select t.continue('alice', :j), t.act('cancel', 'alice', :'j') \g /dev/null
 select is(t.where(:j) || ' ' || t.job(:j), 'post_run:post_run cancelled', 'cancelled before it runs: staged out');
@@ -127,7 +127,7 @@ select alike(t.take(array[t.open(:j)], true), :'j' || ':pre_run-%', 'cancelled i
 select is(t.over(:j, null, 'was killed') || ' ' || t.job(:j), 'post_run:post_run cancelled', 'then it is staged out');
 select t.right('cancelled in pre_run');
 
--- Too old: what it needs has gone.
+-- Jobs that are too old: their script, their environment or their range is gone.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.fail(:'j' || '.a') \g /dev/null
 update rota.job set environment_hash = '\x00' where job_id = :j;

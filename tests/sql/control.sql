@@ -1,4 +1,5 @@
--- What owners and operators do: cancel in every state, hold, release, suspend, resume, signal; deadlines and begin times; who may.
+-- Actions of owners and operators: cancel in every state, hold, release, suspend, resume, signal; deadlines, begin times,
+-- permissions.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -45,7 +46,7 @@ select is((select e.actor || ' ' || e.detail from rota.event e where e.job_id = 
 	'who wanted it is in the log, from ' || state) from t.case;
 select t.right('cancel in every state');
 
--- What had been asked for wins over what the step would do by itself, but not over its own completion or time limit.
+-- A cancellation takes precedence over a retry, but not over a completion or a reached time limit.
 select t.submit('alice', '[{"name": "a", "retry": 3}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.act('cancel', 'alice', :'j'), t.fail(:'j' || '.a', 9) \g /dev/null
 select is(t.job(:j), 'cancelled', 'no retry of what was cancelled');
@@ -88,7 +89,7 @@ begin
 end $$;
 select is(t.failed(v, 'alice', :'j', '{"signal": "USR1"}'), (v <> 'cancel')::text, v || ' of what has ended fails, unless it is to end')
 from unnest('{cancel,hold,release,suspend,resume,signal}'::text[]) v;
--- Asked twice, or of more than can be done.
+-- Actions that are requested twice, or that the state does not permit.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[{"step": "b", "peer": "a"}]') as j \gset
 select is(t.failed('hold', 'alice', :'j'), 'false false', 'held');
 select is(t.failed('hold', 'alice', :'j'), 'false false', 'again');
@@ -101,7 +102,7 @@ select is(t.act('suspend', 'alice', :'j'), 'suspending not changed: it has not s
 select is(t.failed('suspend', 'alice', :'j' || '.b'), 'true', 'suspend of one that waits');
 select t.finish(:'j' || '.a') \g /dev/null
 select t.act('cancel', 'alice', :'j') \g /dev/null
--- An element is named without its step where there is one step.
+-- An element can be named without its step if the job has one step.
 select t.submit('alice', '[{"name": "a", "array": {"indices": [[3, 5, 1]], "size": 3}}]') as j \gset
 select is(t.act('cancel', 'alice', :'j' || l), 'cancelled', 'cancel of JOB' || l) from unnest('{[3],_4,_[5-5]}'::text[]) l;
 select is(t.states(:j), 'a:cancelled a[3]:cancelled a[4]:cancelled a[5]:cancelled', 'all of them');
@@ -143,7 +144,7 @@ select is((select cpus_used from rota.node_used where node_id = 1), 4, 'with its
 select is(t.orders(:'j' || '.a'), 'suspend@n1 resume@n1', 'and the node has its orders');
 select ok((select at > now() from rota.event where job_id = :j and event = 'resume'), 'its CPUs are held from when they were found free');
 select t.right('resume');
--- Suspended again before the node said that it had resumed: the records come in order.
+-- Suspended again before the node reported the resumption: records are applied in order.
 select t.act('suspend', 'alice', :'j') \g /dev/null
 select t.report(t.say(:'j' || '.a', 'resumed'), t.say(:'j' || '.a', 'suspended')) \g /dev/null
 select is(t.state(:'j' || '.a'), 'suspended', 'resumed and suspended in one report');
@@ -153,7 +154,7 @@ select is(t.act('resume', 'alice', :'j'), 'resuming', 'resume at once');
 select t.report(t.say(:'j' || '.a', 'resumed')), t.finish(:'j' || '.a') \g /dev/null
 select is(t.job(:j), 'completed', 'and it completes');
 select t.right('resume at once');
--- A process manager that was killed tells its journal from the beginning.
+-- A process manager that was killed reports its journal again from the beginning.
 select t.submit('alice', '[{"name": "a", "cpus_per_task": 4}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.act('suspend', 'alice', :'j') \g /dev/null
 select t.report(t.say(:'j' || '.a', 'suspended', '{"clock": 1000}')), t.act('resume', 'alice', :'j') \g /dev/null
@@ -168,7 +169,7 @@ select t.report(t.say(:'j' || '.a', 'suspended', '{"clock": 1000}'), t.say(:'j' 
 select is(t.state(:'j' || '.a'), 'suspended', 'what is new behind it counts');
 select t.right('pauses reported again');
 select t.act('resume', 'alice', :'j'), t.finish(:'j' || '.a') \g /dev/null
--- Resume asked for while the node was still stopping it.
+-- Resume is requested while the node is still suspending the step.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.act('suspend', 'alice', :'j'), t.act('resume', 'alice', :'j') \g /dev/null
 select t.report(t.say(:'j' || '.a', 'suspended')), api.schedule_tick(t.term()) \g /dev/null
@@ -181,7 +182,7 @@ select t.act('cancel', 'alice', :'j'), t.finish(:'j' || '.a', '{"outcome": "canc
 select is(t.job(:j), 'cancelled', 'cancelled while suspended');
 select is((select suspended_at from rota.attempt where job_id = :j), null, 'its suspension is over');
 select t.right('cancel of a suspended step');
--- What it keeps is its own choice.
+-- A step may choose to keep its CPUs or licences while it is suspended (--keep).
 select t.submit('alice', '[{"name": "a", "cpus_per_task": 2, "licenses": {"lic": 2}, "keep": {"cpus": true, "licenses": false}}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.act('suspend', 'alice', :'j'), t.report(t.say(:'j' || '.a', 'suspended')) \g /dev/null
 select is((select concat(cpus_used, ' ', (select used from rota.license)) from rota.node_used where node_id = 1), '2 0', 'CPUs kept, licences given back');

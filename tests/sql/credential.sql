@@ -4,7 +4,7 @@ begin;
 \ir credential.psql
 select * from no_plan();
 
--- What is no upload.
+-- Uploads that are refused: no name, kind or box.
 select is(t.refused('alice', '{"action": "add", "name": "../x", "kind": "file", "box": "QUFB"}'), 'RT422 "../x" is no name of a credential', 'a path');
 select is(string_agg(t.refused('alice', jsonb_build_object('action', 'add', 'name', n, 'kind', 'file', 'box', 'QUFB')), ', '), 'RT422 "none" cannot be the name of a credential, RT422 "unset" cannot be the name of a credential', 'words that mean something else')
 from unnest('{none,unset}'::text[]) n;
@@ -37,7 +37,7 @@ select is(api.credential_upload_done(:first, 7, 1, t.nonce(), 'x', '{}', null, n
 select is(t.store() || t.store(), 'truetrue', 'then the other');
 select is((select version from rota.credential where name = 'archive'), 3, 'three versions');
 
--- Whose: nobody sees another user's, but operators see that there are some. No answer has the secret.
+-- Users do not see credentials of others; operators see that they exist. No answer contains the secret.
 select is(t.refused('bob', '{"action": "show", "name": "archive"}'), 'RT404 you have no credential "archive"', 'bob sees nothing of it');
 select is(t.refused('bob', '{"action": "show", "name": "archive", "user": "alice"}'), 'RT404 you have no credential "archive"', 'by its owner neither');
 select is(t.refused('bob', '{"action": "remove", "name": "archive", "user": "alice"}'), 'RT404 you have no credential "archive"', 'and does not remove it');
@@ -57,7 +57,7 @@ select t.needs('alice', 'archive') as j \gset
 select is(t.held(:'j' || '.a'), '', 'it may start');
 select is((select string_agg(name, ' ') from rota.step_credential where job_id = :j), 'archive', 'what it needs is known');
 
--- Its orders wait until rota-credd has sealed the credential for the node; only this node gets it.
+-- Launch requests of an attempt wait until rota-credd has sealed the credential for the node; only this node gets the box.
 select t.begin(:'j' || '.a', '{1,2}') \g /dev/null
 select is(t.orders(1), null, 'no order leaves');
 select is(t.boxes(), null, 'no node has a key');
@@ -82,7 +82,7 @@ select t.seal() \g /dev/null
 select is(t.fetch(2, t.known(:'j' || '.a', 2, 'archive', 3)), null, 'what a node has of an order it does not get again');
 select is((select version from acct.credential_use where node = 'n2'), 3, 'but it is noted');
 
--- A new upload reaches it; the removal too.
+-- A running attempt gets the new version of a credential, and its removal.
 select t.have('alice', 'archive') \g /dev/null
 select is(t.boxes(), format('%s.0.1 n1 archive 4, %s.0.1 n2 archive 4', :j, :j), 'a new version is to be sealed');
 select t.seal() \g /dev/null
@@ -90,7 +90,8 @@ select is(t.fetch(1, t.known(:'j' || '.a', 1, 'archive', 3)), format('%s.0.1 arc
 select api.credential_box_put(array[:j], '{0}', '{1}', '{1}', '{archive}', '{3}', array['\x4f4c44'::bytea], '{9000000000000000000}') \g /dev/null
 select is(t.fetch(1), format('%s.0.1 archive 4 BOX', :j), 'an older box does not come after it');
 
--- A copy of the database that knows only version 4 is restored: the next version is new to the node all the same.
+-- A database restored from a copy with version 4: the version that it gives next is new to the node, though the node has had
+-- later ones.
 create temporary table copy as select * from rota.credential where name = 'archive' and removed_at is null;
 create temporary table copy_use as select * from rota.credential_use where job_id = :j;
 select t.have('alice', 'archive'), t.seal(), t.have('alice', 'archive') \g /dev/null
@@ -106,7 +107,8 @@ select t.have('alice', 'archive'), pg_sleep(0.002) \g /dev/null
 select t.seal() \g /dev/null
 select is(t.fetch(1, :'seen'), format('%s.0.1 archive 5 BOX', :j), 'it takes the next one');
 select is((select version from acct.credential_use where node = 'n1'), 5, 'which counts');
--- A server that was promoted twice after the copy was made has given numbers of incarnations that the restored one comes to later.
+-- A server that was promoted twice after the copy was made has used numbers of incarnations that the restored database reaches
+-- later.
 select t.have('alice', 'archive') \g /dev/null
 select t.seal() \g /dev/null
 select jsonb_set(t.known(:'j' || '.a', 1, 'archive', 6), '{0,version}', to_jsonb(internal.credential_box_number() + 30000000000000)) as seen \gset
@@ -153,7 +155,7 @@ select is(t.held(:'j' || '.a') || t.held(:'late' || '.a'), '', 'a new upload rel
 select t.have('alice', 'archive', '{}', 'token') \g /dev/null
 select t.settle() \g /dev/null
 
--- A kind that changed is not what the job asked for.
+-- A step is held if the credential has a kind other than the one that its job asked for.
 select is(t.held(:'j' || '.a'), 'system: credential archive: it is of kind token now, not file', 'a step is held that wants another kind');
 select t.cred('alice', '{"action": "remove", "name": "archive"}') \g /dev/null
 select t.settle() \g /dev/null
@@ -176,7 +178,8 @@ select t.have('alice', 'archive') \g /dev/null
 select t.settle() \g /dev/null
 select is(t.held(:'j' || '.a'), '', 'a new upload releases it too');
 
--- A credential that was removed and added while an attempt waited: its boxes do not come, so the step starts again with the new one.
+-- A credential is removed and added again while an attempt waits for its box: the box never comes, and the step starts again with
+-- the new one.
 create function t.remade(p_name text) returns void language sql as $$ select t.cred('alice', jsonb_build_object('action', 'remove', 'name', p_name)), t.have('alice', p_name) $$;
 select t.begin(:'j' || '.a'), t.remade('archive') \g /dev/null
 select is(t.boxes(), null, 'there is nothing to seal');
@@ -184,7 +187,7 @@ select t.settle() \g /dev/null
 select is(t.state(:'j' || '.a') || ' ' || t.held(:'j' || '.a'), 'pending ', 'it is queued again, and may start');
 select is((select message from acct.attempt where job_id = :j and attempt = (select max(attempt) from acct.attempt where job_id = :j)), 'credential archive: it was removed, or its grant revoked, meanwhile', 'and says why');
 
--- What rota-credd cannot seal is reported: it is not answered again, and an attempt that waits for it is closed.
+-- A credential that rota-credd cannot seal: rota-credd is not asked again, and an attempt that waits for the box is closed.
 create function t.fail_boxes(p_reason text, p_grants boolean default false) returns int language sql as $$
 	select api.credential_box_failed(array_agg(b.job_id), array_agg(b.step_id), array_agg(b.attempt), array_agg(b.node_id), array_agg(b.delivered), array_agg(b.version), array_agg(p_reason),
 		array_agg(case when p_grants then b.grant_id else 0 end)) from api.credential_box_take(100) b $$;
@@ -207,7 +210,8 @@ select isnt(t.boxes(), null, 'and gets the next version');
 select t.seal(), t.finish(:'j' || '.a') \g /dev/null
 select t.settle() \g /dev/null
 
--- Renewal: by need, in the last part of a life, one renewer at a time, later and later after failures.
+-- Renewal: only for steps that need the credential, near the end of its life, by one renewer at a time, with growing delays after
+-- failures.
 select t.have('alice', 'ticket', jsonb_build_object('expires', t.in_s(120), 'renewable', true, 'renew_until', t.in_s(600)), 'krb5') \g /dev/null
 select t.older(105) \g /dev/null
 select is(t.renewals(), null, 'nobody needs it');
@@ -236,7 +240,7 @@ select matches(t.held(:'j' || '.a'), 'credential ticket: it expired at .*, and c
 update rota.credential set renew_at = now(), taken_until = null where name = 'ticket';
 select is(t.renewals(), null, 'what has expired is not renewed');
 select is((select renew_at from rota.credential where name = 'ticket'), null, 'nor looked at again');
--- Many that no step needs keep none that one needs from being renewed.
+-- Many renewable credentials that no step needs do not delay the renewal of one that a step needs.
 insert into rota.credential (uid, user_name, name, kind, version, key_version, nonce, sealed, expires_at, changed_at, renewable, renew_at)
 	select 9, 'many', 'x' || x, 'token', 1, 1, t.nonce(), 'x', now() + interval '1 hour', now(), true, now() - interval '1 hour' from generate_series(1, 20) x;
 select t.have('carol', 'behind', jsonb_build_object('expires', t.in_s(120), 'renewable', true), 'token'), t.needs('carol', 'behind') \g /dev/null
@@ -253,7 +257,7 @@ select is(t.renewals(), 'alice:idle:1', 'its owner may ask for it at any time');
 update rota.credential set expires_at = now() - interval '1 second' where name = 'idle';
 select is(t.refused('alice', '{"action": "refresh", "name": "idle"}'), 'RT409 credential "idle" has expired, and cannot be renewed any more', 'but not when a ticket is dead');
 
--- A token is renewed by its refresh token, so also when it has expired while nobody could ask; what is refused for good is not asked again.
+-- A refresh token renews a token also after the token has expired. A renewal that was refused for good is not tried again.
 select t.have('carol', 'token', jsonb_build_object('expires', t.in_s(60), 'renewable', true), 'token') \g /dev/null
 select t.needs('carol', 'token') as j \gset
 select t.older(65) \g /dev/null
@@ -275,7 +279,7 @@ select is((select renewable || ' ' || (renew_at is null) from rota.credential wh
 select t.cred('carol', '{"action": "remove", "name": "token"}') \g /dev/null
 select t.settle() \g /dev/null
 
--- Tests: one at a time of a version, for its owner.
+-- Tests of a credential: one at a time for each version, for its owner only.
 select t.have('carol', 'tried') \g /dev/null
 select t.cred('carol', '{"action": "test", "name": "tried"}') ->> 'test' as test \gset
 select is(t.cred('carol', '{"action": "test", "name": "tried"}') ->> 'test', :'test', 'who asks again waits for the same');
@@ -296,7 +300,7 @@ select t.cred('carol', '{"action": "remove", "name": "tried"}') \g /dev/null
 select is((select count(*) from api.credential_test_take(9, 30)), 0::bigint, 'a removed one is not tried');
 select throws_ok(format('select api.credential_wait(t.uid(''carol''), ''carol'', jsonb_build_object(''test'', %s))', :test), 'RT422', 'credential "tried": it was removed or replaced meanwhile', 'and says so');
 
--- Mail: once for each upload and cause, to those whose steps it concerns; never before it is time.
+-- Mail about credentials: once for each upload and cause, to users whose steps need it; never before it is due.
 create function t.credential_mails() returns text language sql as $$
 	select string_agg(c.name || ' ' || m.event || ' to ' || m.recipient || ' ' || m.steps, ', ' order by m.mail_id)
 	from rota.credential_mail m join rota.credential c on c.credential_id = m.credential_id where c.user_name = 'bob' $$;
@@ -339,7 +343,7 @@ select is((select string_agg(node, ' ' order by node) from rota.credential_node)
 select api.credential_nodes('{n4}') \g /dev/null
 select is((select string_agg(node, ' ' order by node) from rota.credential_node), 'n4', 'and no others');
 
--- The forecast: steps that outlive what can be renewed.
+-- The forecast: steps that end after the last renewal of a credential they need.
 create function t.forecast(p_user text, p_request jsonb default '{}') returns text language sql as $$
 	select string_agg(x ->> 'step' || ' ' || (x ->> 'name'), ', ' order by (x ->> 'job_id')::bigint) from jsonb_array_elements(t.cred(p_user, '{"action": "forecast"}' || p_request) -> 'forecast') x $$;
 select t.have('carol', 'short', jsonb_build_object('expires', t.in_s(300))), t.have('carol', 'long', jsonb_build_object('expires', t.in_s(300), 'renewable', true, 'renew_until', t.in_s(9000))) \g /dev/null
@@ -352,7 +356,7 @@ select is(t.forecast('bob'), null, 'bob sees his own');
 select is(t.refused('bob', '{"action": "forecast", "all": true}'), 'RT403 only operators see the credentials of others', 'and no others');
 select matches(t.forecast('root', '{"all": true}'), 'a short', 'operators see all');
 
--- What rota-credd cannot open holds its steps, until it is added again.
+-- Steps wait if rota-credd cannot open their credential, until it is added again.
 select t.needs('alice', 'archive') as j \gset
 select api.credential_broken(credential_id, version - 1, 'an old one') from rota.credential where name = 'archive' and removed_at is null \g /dev/null
 select t.settle() \g /dev/null
@@ -364,7 +368,7 @@ select t.have('alice', 'archive') \g /dev/null
 select t.settle() \g /dev/null
 select is(t.held(:'j' || '.a'), '', 'a new upload releases them');
 
--- Keys: the next one, and everything sealed anew with it; a change in between is not lost.
+-- Keys: credentials are sealed anew with the next key; a change meanwhile is not lost.
 select is(api.credential_admin(0, 'root', '{"action": "rotate"}') ->> 'key', '2', 'the next key');
 select is((select key_wanted from api.credential_judge()), 2, 'rota-credd receives that');
 select throws_ok($$ select api.credential_admin(t.uid('alice'), 'alice', '{"action": "rotate"}') $$, 'RT403', null, 'users do not change keys');
@@ -399,7 +403,7 @@ select is(t.fetch(1, t.known(:'j' || '.a', 1, 'brief', 2)), format('%s.0.1 brief
 select is(t.removals(false), 'brief 2 t', 'it is removed, as by its owner');
 select matches((select item || ' ' || value from internal.lacks_removals()), '^credential brief of carol had been removed 1970-01-01 .*; removed again ', 'the report names it');
 select is((select count(*) from internal.db_restored(1000, false) where item = 'credential brief of carol'), 1::bigint, 'that of a restored database');
--- Which rota-credd may know of a removal that nobody here does.
+-- A restored database warns of each rota-credd that is not connected, since it may know of a removal that the database lacks.
 insert into rota.daemon (role, name, pid, version, backend_pid, seen_at)
 select 'rota-credd', n, 1, '1', 0, now() - a from (values ('here', interval '5 s'), ('gone', '3 days')) x (n, a);
 update rota.incarnation set began_at = now() - interval '1 h';

@@ -1,10 +1,10 @@
--- Credentials that their owners let others use, and those of steps that do not say --cred.
+-- Credentials that their owners let others use, and default credentials of steps without --cred.
 begin;
 \ir world.psql
 \ir credential.psql
 select * from no_plan();
 
--- Grants: another user names it OWNER/NAME, while the owner lets him; a new credential of the name is not granted.
+-- Grants: another user names the credential OWNER/NAME while the grant lasts; a new credential of this name needs a new grant.
 create function t.grant(p_user text, p_request jsonb) returns text language plpgsql as $$
 declare
 	v_request jsonb := p_request || jsonb_build_object('to_uid', t.uid(p_request ->> 'to'));
@@ -57,7 +57,7 @@ select t.have('carol', 'shared', jsonb_build_object('expires', t.in_s(3600))), t
 select is((select string_agg(recipient || ' ' || steps, ', ' order by recipient) from rota.credential_mail m join rota.credential c on c.credential_id = m.credential_id where c.name = 'shared' and c.user_name = 'carol'), 'bob 1, carol 1', 'both get mail when it ends');
 select matches((select body from api.mail_take(99, 60) where recipient = 'bob' and label like '%credential shared'), 'Only carol can add it anew', 'and who cannot add it reads who can');
 
--- A grant whose signature is wrong ends when rota-credd has seen that.
+-- A grant with a wrong signature ends when rota-credd has verified it.
 select t.settle(), t.needs('bob', 'shared@carol') as k \gset
 select t.begin(:'k' || '.a', '{2}') \g /dev/null
 select is((select api.credential_box_failed(array[b.job_id], array[b.step_id], array[b.attempt], array[b.node_id], array[b.delivered], array[b.version], '{forged}', array[b.grant_id])
@@ -66,14 +66,14 @@ select t.settle() \g /dev/null
 select is((select count(*) from rota.credential_grant where revoked_at is null), 0::bigint, 'it is revoked');
 select is(t.state(:'k' || '.a') || ' ' || t.held(:'k' || '.a'), 'pending system: credential carol/shared: its owner does not grant it', 'and the step waits');
 
--- Only jobmgrd, which signs them, stores grants; no other daemon and no node does.
+-- Only jobmgrd, which signs grants, stores them.
 select is((select string_agg(r, ' ') from unnest('{rota_credd,rota_runner,rota_nodemgr,rota_node,rota_jobmgr_leader,rota_analyst,rota_reader,public}'::text[]) r
 	where has_function_privilege(r, 'api.credential_grant(int, text, jsonb)', 'execute')), null, 'no other role may grant');
 select is(has_function_privilege('rota_jobmgr', 'api.credential_grant(int, text, jsonb)', 'execute'), true, 'jobmgrd may');
 select is((select string_agg(r, ' ') from unnest('{rota_jobmgr,rota_runner,rota_nodemgr,rota_node}'::text[]) r
 	where has_function_privilege(r, 'api.credential_test_take(int, int)', 'execute') or has_function_privilege(r, 'api.credential_tested(bigint, jsonb, text)', 'execute')), null, 'tests are rota-credd''s');
 
--- Defaults.
+-- Default credentials.
 select is(t.cred('bob', '{"action": "default"}') ->> 'default', null, 'there is none');
 select is(t.refused('bob', '{"action": "default", "names": "nothing"}'), 'RT404 you have no credential "nothing"', 'what bob has not is none');
 select is(t.refused('bob', '{"action": "default", "names": "a,,b"}'), 'RT422 "a,,b" is no list of names of credentials', 'nor what is no list');

@@ -1,5 +1,5 @@
--- Reports that others' reports are in the way of, between sessions that are really there: they are left, and whoever comes to the lock first
--- settles all of them. What the sessions do is committed, so this file has a database of its own.
+-- Reports that meet the lock of another report, between real sessions: they are deferred, and whoever gets the lock first applies
+-- all of them. The sessions commit, so this file has a database of its own.
 \set name deferred_race
 \ir own.psql
 create function t.ask(p_session text, p_sql text) returns text language sql as $$ select x.v from dblink(p_session, p_sql) x (v text) $$;
@@ -14,7 +14,7 @@ exception when others then
 	perform x.v from dblink_get_result(p_session, false) x (v text);
 	return sqlstate;
 end $$;
--- The first call of a process manager, and the second.
+-- The first call of a process manager for a report, and the second.
 create function t.reporting(p_report jsonb, p_alone boolean default false) returns text language sql as $$
 	select format('select coalesce(r.new_count::text, ''left'') from api.node_report(%L, %L, %L) r', t.booted(p_report - 'coalesced'), t.clocked_list(coalesce(p_report -> 'coalesced', '[]')), p_alone) $$;
 create function t.settling(p_node int) returns text language sql as $$
@@ -35,7 +35,7 @@ commit;
 select * from no_plan();
 select t.open(n) from unnest('{a,b,c}'::text[]) n \g /dev/null
 
--- Nobody waits; who has the lock next settles all.
+-- No report waits for a lock; the next report that gets the lock applies all deferred ones.
 select t.array() as j \gset
 select t.ask('a', 'begin'), t.ask('a', format('select internal.job_lock(array[%s])::text', :j)) \g /dev/null
 select is(t.ask('b', t.reporting(t.ending(:'j' || '.a[0]', '{"age_us": 20000000}'))), 'left', 'a report that would wait is left');
@@ -50,7 +50,7 @@ select is(t.ask('c', :'other'), '0', 'the other finds it done');
 select is(t.left(), 0::bigint, 'nothing is left');
 select ok((select max(e.ended_at) - min(e.ended_at) > interval '10 s' from rota.task_end e where e.job_id = :j), 'times are those of the nodes, whenever a report is applied');
 
--- So does a report that finds the lock free, of those about its jobs.
+-- A report that finds the lock free applies the deferred reports about its jobs.
 select t.ask('a', 'begin'), t.ask('a', format('select internal.job_lock(array[%s])::text', :j)) \g /dev/null
 select t.ask('b', t.reporting(t.ending(:'j' || '.a[2]'))) \g /dev/null
 insert into rota.report_deferred (node_id, job_ids, report) values (4, array[:j, 0], '{"records": [], "orders_done": []}') returning deferred_id as foreign \gset
@@ -61,7 +61,8 @@ select is((select array_agg(deferred_id) from rota.report_deferred), array[:fore
 select is(t.ask('b', :'other'), '0', 'whoever left it finds it done');
 delete from rota.report_deferred;
 
--- A process manager whose report was left, and could not be settled (the disk was full, say), tells all of it again, while it is still left.
+-- A process manager whose report was deferred and could not be applied (a full disk, say) sends it again while it is still
+-- deferred.
 select t.array() as j \gset
 create function t.again(p_label text) returns jsonb language sql as $$
 	select t.reports(t.say(p_label, 'task'), t.say(p_label, 'hook', '{"hook": "site_epilog", "exit": 0, "signal": 0, "usec": 9, "output": ""}'), t.say(p_label, 'done'), t.say(p_label, 'end')) $$;
@@ -75,7 +76,8 @@ select is((select count(*) from rota.hook_run where job_id = :j), 2::bigint, 'so
 select is(t.state(:'j' || '.a[' || i || ']'), 'completed', 'element ' || i || ' has ended') from generate_series(0, 1) i;
 select is(t.left(), 0::bigint, 'nothing is left');
 
--- What cannot be settled is in the way of others for a moment, and not of those that are reported alone.
+-- A deferred report that cannot be applied makes a report fail that would apply it too; a report that is then sent by itself
+-- passes.
 select t.array() as j \gset
 insert into rota.report_deferred (node_id, job_ids, report)
 select 4, array[:j], replace(t.ending(:'j' || '.a[3]')::text, '"exit": 0', '"exit": "none"')::jsonb returning deferred_id as bad \gset
@@ -101,7 +103,8 @@ select t.ask('a', 'commit') \g /dev/null
 select is(t.answer('b'), '0', 'and finds it there');
 select is((select count(*) from rota.rejected_report where at > now() - interval '1 hour'), 2::bigint, 'both are kept');
 
--- A process manager registers: what it had left before it lost its connection it tells again; what it has left on this one it waits for.
+-- A process manager registers: it sends reports again that it deferred on an earlier connection; it waits for those of this
+-- connection.
 delete from rota.report_deferred;
 insert into rota.report_deferred (node_id, job_ids, report) values (4, array[:j], t.ending(:'j' || '.a[3]')) returning deferred_id as mine \gset
 select t.back(4) \g /dev/null

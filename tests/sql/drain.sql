@@ -1,4 +1,4 @@
--- Jobs whose attempts drain nodes: held after some times, whatever their owners do.
+-- Jobs whose attempts drain nodes are held after several times, whatever their owners do.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -30,7 +30,7 @@ select is(t.held(:'j' || '.e'), 'pending ', 'is not three times');
 select t.pass(:'j' || '.e'), t.pass(:'j' || '.z') \g /dev/null
 select t.right('released by an operator');
 
--- A prolog that fails each time, and is released by the owner each time.
+-- A prolog that fails in each attempt, where the owner releases the job each time.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 create function t.bad_prolog(p_label text) returns text language plpgsql as $$
 begin
@@ -55,7 +55,7 @@ select is(t.bad_prolog(:'j' || '.a'), 'admin', 'the third one is for an operator
 select throws_ok(format($$select t.release('%s')$$, :j), 'RT403', null, 'and no longer for the owner');
 select api.job_cancel(0, 'root', t.request(:'j')) \g /dev/null
 
--- A requeue does not count anew; the setting 0 holds nothing.
+-- A requeue does not reset the count of drained nodes; with the setting 0, no job is held.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]') as j \gset
 select t.drain(:'j' || '.a', 1), t.drain(:'j' || '.b', 1), t.drain(:'j' || '.c', 1) \g /dev/null
 select is(t.job(:j), 'completed', 'a job that ended with its third node');
@@ -67,7 +67,7 @@ select t.drain(:'j' || '.a', 1), t.drain(:'j' || '.b', 1) \g /dev/null
 select is(t.held(:'j' || '.c'), 'pending ', 'any number');
 select t.drain(:'j' || '.c', 1) \g /dev/null
 
--- What a node refuses for its own sake counts for no job.
+-- A launch request that a node refuses for a fault of the node does not count for the job.
 update rota.setting set value = '1' where name = 'drain_hold_count';
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as j \gset
 select t.start(:'j' || '.a', '{4}') \g /dev/null
@@ -75,7 +75,7 @@ select t.report(t.say(:'j' || '.a', 'refused', '{"reason": "disk full", "again":
 select is((select state from rota.node where node_id = 4), 'drain', 'a node without space');
 select is((select drain_count || (t.step(:'j' || '.b')).held from rota.job where job_id = :j), '0', 'is no fault of the job');
 
--- Arrays: what has not started is held.
+-- Of an array, the elements that have not started are held.
 select t.submit('alice', '[{"name": "r", "array": {"indices": [[0,4,1]], "size": 5}}]') as j \gset
 select t.start(:'j' || '.r', '{1}', '{"position": 0}'), t.run(:'j' || '.r[0]'), t.finish(:'j' || '.r[0]', '{}', '{"drain": "processes cannot be killed"}') \g /dev/null
 select is((t.step(:'j' || '.r')).held, 'admin', 'the array is held');

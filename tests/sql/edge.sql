@@ -38,7 +38,7 @@ select is(t.states(:j), 'a:cancelled ok:dependency_failed any:pending fail:pendi
 select is((t.step(:'j' || '.start')).message, 'can no longer be met: ' || :'j' || '.a never started', 'start: in words');
 select t.right('cancel before start');
 
--- A chain falls as a whole, at once.
+-- A chain of dependents fails as a whole, at once.
 select t.submit('alice', (select jsonb_agg(jsonb_build_object('name', 's' || i)) from generate_series(0, 49) i),
 	(select jsonb_agg(jsonb_build_object('step', 's' || i, 'peer', 's' || i - 1)) from generate_series(1, 49) i)) as j \gset
 select t.start(:'j' || '.s0'), t.run(:'j' || '.s0'), t.fail(:'j' || '.s0') \g /dev/null
@@ -61,7 +61,7 @@ select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name":
 	'[{"step": "one", "peer": "a"}, {"step": "one", "peer": "b"}, {"step": "one", "peer": "c"}]') as j \gset
 select t.commit(t.decision(:'j' || '.a'), t.decision(:'j' || '.b'), t.decision(:'j' || '.c')) \g /dev/null
 select t.run(:'j' || '.a'), t.run(:'j' || '.b'), t.run(:'j' || '.c') \g /dev/null
--- Two ends in one report.
+-- Two steps end in one report.
 select t.report(t.say(:'j' || '.a', 'done'), t.say(:'j' || '.a', 'end'), t.say(:'j' || '.b', 'done'), t.say(:'j' || '.b', 'end')) \g /dev/null
 select is((t.step(:'j' || '.one')).deps_waiting, 0, 'any: two met at once count once');
 select t.fail(:'j' || '.c') \g /dev/null
@@ -76,7 +76,7 @@ select is(t.state(:'j' || '.one'), 'dependency_failed', 'any: none may');
 select is(t.job(:j), 'cancelled', 'and the job is over');
 select t.right('? none');
 
--- Across jobs: on a step, on a whole job, on what has ended long ago.
+-- Dependencies on another job: on a step, on the whole job, on a job that ended long ago.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as p \gset
 select t.submit('bob', '[{"name": "x"}, {"name": "y"}, {"name": "z"}]', format('[{"step": "x", "job": %1$s, "peer": "a"}, {"step": "y", "job": %1$s, "condition": "any"},
 	{"step": "z", "job": %1$s, "condition": "start"}]', :p)::jsonb) as j \gset
@@ -115,7 +115,7 @@ select t.start(:'p' || '.a'), t.run(:'p' || '.a') \g /dev/null
 select is((t.step(:'j' || '.z')).deps_waiting, 0, 'start of a whole job: met by its first step');
 select t.right('start of a job');
 
--- The final attempt counts: a retry in between releases nobody and fails nobody.
+-- Only the final attempt counts: an attempt that is retried neither meets a dependency nor makes it fail.
 select t.submit('alice', '[{"name": "a", "retry": 1}, {"name": "b"}, {"name": "c"}]', '[{"step": "b", "peer": "a"}, {"step": "c", "peer": "a", "condition": "fail"}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.fail(:'j' || '.a') \g /dev/null
 select is(t.states(:j), 'a:pending b:pending c:pending', 'a step that is retried has not ended');
@@ -124,7 +124,7 @@ select t.pass(:'j' || '.a') \g /dev/null
 select is(t.states(:j), 'a:completed b:pending c:skipped', 'its last attempt decides');
 select is((t.step(:'j' || '.b')).deps_waiting, 0, 'the one behind may go');
 select t.right('retry');
--- Skipped: the whole branch of an error handler, whatever its edges are; what waits for any end goes on.
+-- Skipped: the whole branch of an error handler, whatever kind its edges are; steps that wait for any end go on.
 select t.submit('alice', '[{"name": "a"}, {"name": "h"}, {"name": "ok"}, {"name": "fail"}, {"name": "start"}, {"name": "any"}, {"name": "near"}, {"name": "far"}, {"name": "with"},
 	{"name": "r", "array": {"indices": [[0,1,1]], "size": 2}}, {"name": "s", "array": {"indices": [[0,1,1]], "size": 2}}]',
 	'[{"step": "h", "peer": "a", "condition": "fail"}, {"step": "ok", "peer": "h"}, {"step": "fail", "peer": "h", "condition": "fail"}, {"step": "start", "peer": "h", "condition": "start"},
@@ -138,7 +138,7 @@ select is((select array_agg(distinct s.cause) from rota.step s where s.job_id = 
 select t.pass(:'j' || '.any'), t.pass(:'j' || '.far') \g /dev/null
 select is(t.job(:j), 'completed', 'the job is completed');
 select t.right('skipped');
--- Another job of which all is skipped is skipped, and so is what waits for it, now and later; a step with one condition that failed has failed.
+-- A job of which all steps are skipped is skipped, as are its dependents, now and later; a step with a failed condition fails.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as p \gset
 select t.submit('bob', '[{"name": "h"}]', format('[{"step": "h", "job": %s, "peer": "a", "condition": "fail"}]', :p)::jsonb) as h \gset
 select t.submit('bob', '[{"name": "x"}, {"name": "y", "deps_any": true}, {"name": "z", "deps_any": true}]', format('[{"step": "x", "job": %2$s}, {"step": "y", "job": %2$s}, {"step": "y", "job": %1$s, "peer": "b"},
@@ -155,7 +155,7 @@ select is(t.states(:j), 'ok:skipped any:pending fail:skipped a:skipped', 'histor
 select is(api.job_queue(t.uid('bob'), 'bob', '{"all": true}')::jsonb @> format('{"jobs": [{"job_id": %s, "state": "skipped", "reason": "not_needed", "steps_failed": 0}]}', :h)::jsonb, true, 'the queue lists it as no failure');
 select is((select array_agg(state order by state) from acct.sacct where jobid = :h::text), '{CANCELLED}', 'Slurm''s word for it');
 select t.right('skipped across jobs');
--- A node that finds a step up to date: what waits for its success goes on, what waits for its failure is not needed.
+-- A node finds a step up to date (--if-changed): dependents of its success go on, dependents of its failure are skipped.
 select t.submit('alice', '[{"name": "a", "retry": 2}, {"name": "ok"}, {"name": "any"}, {"name": "fail"}, {"name": "start"}, {"name": "near"},
 	{"name": "r", "array": {"indices": [[0,1,1]], "size": 2}}, {"name": "s", "array": {"indices": [[0,1,1]], "size": 2}}]',
 	'[{"step": "ok", "peer": "a"}, {"step": "any", "peer": "a", "condition": "any"}, {"step": "fail", "peer": "a", "condition": "fail"}, {"step": "start", "peer": "a", "condition": "start"},
@@ -182,7 +182,8 @@ select is((select state || ' ' || cause from rota.job where job_id = :p), 'skipp
 select t.submit('alice', '[{"name": "ok"}, {"name": "fail"}]', format('[{"step": "ok", "job": %1$s}, {"step": "fail", "job": %1$s, "condition": "fail"}]', :p)::jsonb) as j \gset
 select is(t.states(:j), 'ok:pending fail:skipped', 'is a success to other jobs');
 select t.right('up to date, other jobs');
--- A step is eligible once: what is met later changes nothing, be it that one of several was enough, or that the step has ended.
+-- eligible_at does not change when more dependencies are met: neither of a step that needed only one, nor of a step that has
+-- ended.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c", "deps_any": true}, {"name": "d"}]', '[{"step": "c", "peer": "a"}, {"step": "c", "peer": "b"}, {"step": "d", "peer": "b"}]') as j \gset
 select t.pass(:'j' || '.a'), t.pass(:'j' || '.c'), api.job_cancel(0, 'root', t.request(:'j' || '.d')) \g /dev/null
 update rota.step set eligible_at = '2026-01-01' where job_id = :j and eligible_at is not null;

@@ -1,4 +1,4 @@
--- How steps end: by themselves, by limits, by the loss of a node; what is run again, and when that ends.
+-- Ends of steps: by themselves, by limits, by the loss of a node; which steps run again, and how often.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -12,7 +12,7 @@ begin
 	return v_job;
 end $$;
 
--- Outcomes of a node become ends of steps; code, signal and cause stay apart.
+-- Outcomes that a node reports become ends of steps; code, signal and cause stay apart.
 create function t.ends(p_done jsonb) returns text language plpgsql as $$
 declare
 	v_job bigint := t.going();
@@ -29,14 +29,14 @@ select is(t.ends('{"exit": -1, "signal": 9, "cause": "out_of_memory", "outcome":
 select is(t.ends('{"exit": -1, "cause": "launch", "outcome": "fail", "message": "no such folder"}'), 'failed launch no such folder failed', 'could not be launched');
 select t.right('ends');
 
--- Refused by a launcher: nothing was run, the nodes are free at once.
+-- Refused by a launcher: no program ran, and the nodes are free at once.
 select t.one() as j \gset
 select t.start(:'j' || '.a') \g /dev/null
 select t.report(t.say(:'j' || '.a', 'refused', '{"reason": "the signature is wrong"}')) \g /dev/null
 select is((select concat_ws(' ', state, cause, message) from t.step(:'j' || '.a')), 'failed refused the signature is wrong', 'a refused order');
 select t.right('refused');
 
--- A step shorter than the batch is reported started and ended in one go.
+-- A very short step is reported as started and ended in one report.
 select t.one() as j \gset
 select t.start(:'j' || '.a') \g /dev/null
 update rota.allocation set started_at = started_at - interval '1 minute' where job_id = :j;
@@ -49,7 +49,7 @@ select t.submit('alice', '[{"name": "k"}]') as q \gset
 select t.start(:'q' || '.k'), t.run(:'q' || '.k'), t.report(t.say(:'q' || '.k', 'task', '{"exit": 0, "signal": 9}')) \g /dev/null
 select is((select (exit_code, signal)::text from rota.task_end where job_id = :q), '(,9)', 'what a signal ended has no exit code');
 select t.finish(:'q' || '.k') \g /dev/null
--- Tasks over, the epilog still at work.
+-- The tasks have ended, and the epilog still runs.
 select t.going() as j \gset
 select t.report(t.say(:'j' || '.a', 'done')) \g /dev/null
 select is(t.state(:'j' || '.a'), 'ending', 'ending while the epilog runs');
@@ -58,14 +58,14 @@ select t.report(t.say(:'j' || '.a', 'hook', '{"hook": "site_epilog", "exit": 0, 
 select is(t.state(:'j' || '.a'), 'completed', 'then completed');
 select is((select output from rota.hook_run where job_id = :j and hook = 'site_epilog'), 'bye', 'the hook is on record');
 
--- A keeper that is gone without a word on its tasks.
+-- A keeper that ends without a report about its tasks.
 select t.going() as j \gset
 select t.report(t.say(:'j' || '.a', 'end')) \g /dev/null
 select is(t.state(:'j' || '.a'), 'pending', 'no outcome reported: lost, so queued again');
 select t.right('no outcome');
 select api.job_cancel(0, 'root', t.request(:'j')) \g /dev/null
 
--- Retry: after failures of its own, so often and no more.
+-- --retry: a step that fails runs again as often as it says.
 select t.one('{"retry": 2}') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.fail(:'j' || '.a', 4) \g /dev/null
 select is((select concat_ws(' ', state, attempt, retries, requeues, held) from t.step(:'j' || '.a')), 'pending 1 1 0 ', 'first retry');
@@ -88,7 +88,8 @@ select t.going('{"retry": 2}') as j \gset
 select t.finish(:'j' || '.a', '{"outcome": "timeout", "cause": "time_limit"}') \g /dev/null
 select is(t.state(:'j' || '.a'), 'timeout', 'a time limit is not retried');
 
--- What an attempt that failed took, and the delay behind it, is no waiting; that is taken as it was where the next one never starts.
+-- The run time of a failed attempt and the delay before a retry are no waiting time; the delay counts also if the retry never
+-- starts.
 create function t.waited(p_begin interval) returns text language plpgsql as $$
 declare
 	v_job bigint := t.one('{"retry": 1}');
@@ -108,7 +109,7 @@ select is(t.waited('1 minute'), 'completed 0 0', 'let go before that: not at all
 select is(t.waited(null), 'cancelled 10 10', 'taken back before that: as long as for the first');
 select t.right('waiting');
 
--- The loss of a node: requeued, unless it is not to be; and not for ever.
+-- The loss of a node: the step is requeued, unless its job forbids it or it was requeued too often.
 select t.going('{}', '{3}') as j \gset
 select t.going('{"requeue": false}', '{3}') as k \gset
 select is((select count(*) from t.judge()), 0::bigint, 'nothing to judge');
@@ -130,7 +131,7 @@ select is(t.back(3), 0, 'the node registers again');
 select is((select state from rota.node where node_id = 3), 'up', 'and is up');
 select is((select count(*) from rota.node_event where node_id = 3), 3::bigint, 'each change of its state is on record');
 
--- A drained node can be lost too. Another boot means the same as a lost lease.
+-- A drained node can be lost too. A new boot counts as a loss like an expired lease.
 select t.going('{}', '{3}') as j \gset
 select api.admin_change(0, 'root', '{"object": "node", "action": "drain", "name": "n3", "values": {"reason": "new memory"}}') \g /dev/null
 select t.silent(3) \g /dev/null
@@ -150,7 +151,7 @@ select t.later(), t.start(:'j' || '.a', '{1}'), t.run(:'j' || '.a'), t.finish(:'
 select is((select concat_ws(' ', state, held, held_reason) from t.step(:'j' || '.a')), 'pending system run again too often', 'run again too often: held');
 select api.job_cancel(0, 'root', t.request(:'j')) \g /dev/null
 
--- Over several nodes: one lost ends all; one that went wrong has the others ended.
+-- Steps on several nodes: the loss of one node ends the attempt; a failure on one node has the others ended.
 select t.going('{"nodes_min": 2}', '{1,4}') as j \gset
 select t.silent(4) \g /dev/null
 select t.judge() \g /dev/null
@@ -182,7 +183,7 @@ select is(t.orders(:'j' || '.a'), 'kill@n1', 'one went wrong: the other is ended
 select t.report(t.say(:'j' || '.a', 'done', '{"exit": -1, "signal": 15, "cause": "signal", "outcome": "cancel", "message": "ended"}', 1), t.say(:'j' || '.a', 'end')) \g /dev/null
 select is((select concat_ws(' ', state, signal, cause, message) from t.step(:'j' || '.a')), 'failed 9 signal killed', 'the first that went wrong is the cause');
 select t.right('two nodes, one failed');
--- --run=tasks: every node with tasks ends by itself, whichever is first.
+-- --run=tasks: the tasks of each node end by themselves, in any order.
 select t.submit('alice', '[{"name": "a", "nodes_min": 2, "ntasks": 2, "spec": "per_task=1:1\n"}]') as j \gset
 select t.start(:'j' || '.a', '{1,4}'), t.run(:'j' || '.a') \g /dev/null
 select t.report(t.say(:'j' || '.a', 'done', '{}', 1), t.say(:'j' || '.a', 'end', '{}', 1)) \g /dev/null
@@ -190,7 +191,7 @@ select is(t.orders(:'j' || '.a'), null, 'tasks on the other node are left alone'
 select t.report(t.say(:'j' || '.a', 'done', '{}', 4), t.say(:'j' || '.a', 'end', '{}', 4)) \g /dev/null
 select is(t.job(:j), 'completed', 'until they have ended too');
 
--- A prolog that fails drains the node; the step waits, held. An epilog that fails drains it too.
+-- A prolog that fails drains the node, and the step waits, held. An epilog that fails drains the node too.
 select t.one() as j \gset
 select t.start(:'j' || '.a', '{4}') \g /dev/null
 select t.report(t.say(:'j' || '.a', 'keeper'), t.say(:'j' || '.a', 'hook', '{"hook": "site_prolog", "exit": 1, "signal": 0, "usec": 5, "output": "no scratch"}'),
@@ -207,7 +208,7 @@ select t.finish(:'j' || '.a', '{}', '{"drain": "epilog failed: exit code 1"}') \
 select is((select concat_ws(' ', t.state(:'j' || '.a'), state, reason) from rota.node where node_id = 1), 'completed drain epilog failed: exit code 1', 'epilog failed: completed, and the node drained');
 select t.right('hooks');
 
--- Lost while only its epilog ran: it had completed.
+-- A node is lost while only the epilog runs: the step has completed.
 select api.admin_change(0, 'root', '{"object": "node", "action": "resume", "name": "n[1,4]"}') \g /dev/null
 select t.going() as j \gset
 select t.report(t.say(:'j' || '.a', 'done')) \g /dev/null

@@ -22,7 +22,8 @@ select is(t.admin('carbon', 'new', '{"from": "2019-02", "g_per_kwh": "400"}', 'c
 select is((select string_agg(concat_ws(' ', hour, g_per_kwh), ', ' order by hour) from acct.carbon_intensity where name = 'old' and hour in (0, 11, 12, 22, 23)), '0 100, 11 100, 12 200, 22 200, 23 50.5', 'each hour has its own');
 select is((select count(*) || ' ' || min(until_month) || ' ' || max(until_month) from acct.carbon_intensity), '48 2019-02-01 infinity', 'until the next one');
 
--- The part of an attempt, by the CPUs held. t.took: an attempt of so many CPUs on nodes 1 and 2, which used so much energy there.
+-- The energy of an attempt, by its CPUs. t.took: an attempt of p_cpus CPUs on each of these nodes, whose end reports the energy
+-- in p_end.
 select is((select array_agg(cpus order by node_id) from rota.node_used where node_id <= 2), '{4,4}', 'of nodes with four CPUs');
 create function t.took(p_cpus int, p_end jsonb, p_nodes int[] default '{1}') returns bigint language plpgsql as $$
 declare
@@ -41,7 +42,8 @@ select is(t.energy(t.took(1, '{"node_uj": -8000000}')), '', 'less than none is u
 select t.took(2, '{"node_uj": 8000000}') as j \gset
 select t.report(t.say(:'j' || '.a', 'end', '{"node_uj": 99000000}')) \g /dev/null
 select is(t.energy(:j), '4.000000', 'what is reported again changes nothing');
--- A step of a job group frees its CPUs when its tasks end, and stays for the epilog: its energy is that up to the end of its tasks.
+-- A step of a job group frees its CPUs when its tasks end, and stays for the epilog: its energy is that until the end of its
+-- tasks.
 select t.submit('alice', '[{"name": "a", "group": "g", "cpus_per_task": 2}]') as g \gset
 select t.start(:'g' || '.a'), t.run(:'g' || '.a') \g /dev/null
 update rota.allocation set started_at = now() - interval '30 seconds' where job_id = :g;
@@ -50,7 +52,7 @@ update rota.allocation set ended_at = started_at + interval '10 seconds' where j
 select is((select concat_ws(' ', phase, energy_j) from rota.allocation where job_id = :g), 'done', 'its tasks have ended');
 select t.report(t.say(:'g' || '.a', 'end', '{"node_uj": 60000000}')) \g /dev/null
 select is((select round(energy_j * extract(epoch from gone_at - started_at) / 10, 3) from rota.allocation where job_id = :g), 30.000, 'half of the node, for the part of the time');
--- A step that gave its CPUs back for half of its time.
+-- A step that was without its CPUs for half of its time.
 select t.submit('alice', '[{"name": "a", "cpus_per_task": 4}]') as k \gset
 select t.start(:'k' || '.a'), t.run(:'k' || '.a') \g /dev/null
 update rota.allocation set started_at = now() - interval '100 seconds', without_cpus = tstzmultirange(tstzrange(now() - interval '80 seconds', now() - interval '30 seconds')) where job_id = :k;
@@ -81,7 +83,7 @@ select is((select count(*) from acct.usage_audit('2010-01-01', '2099-01-01') whe
 update rota.usage_day set energy_hours = '{"3": 1}' where day = '2018-10-06';
 select is((select string_agg(figures, ',') from acct.usage_audit('2010-01-01', '2099-01-01') where figures like '%usage%'), 'usage_day', 'and what is not');
 update rota.usage_day set energy_hours = '{"0": 0.25, "22": 0.25, "23": 0.5}' where day = '2018-10-06';
--- Everything agrees: views of attempts, steps, allocations, efficiency, usage, reports, accounting.
+-- All views agree: attempts, steps, allocations, efficiency, usage, reports, accounting.
 select is((select array_agg(distinct x.e) from (values ((select round(sum(energy_j)::numeric, 6) from acct.allocation)), ((select round(sum(energy_j)::numeric, 6) from acct.attempt)), ((select round(sum(energy_j)::numeric, 6) from acct.step)),
 	((select round(sum(energy_j), 6) from acct.efficiency)), ((select round(sum(energy_j), 6) from acct.usage_hour)), ((select round(sum(energy_j), 6) from acct.usage_month)),
 	((select round(sum((r ->> 'energy_kwh')::numeric) * 3600000, 6) from jsonb_array_elements(api.report(0, 'root', '{"report": "efficiency", "since": "2010-01-01", "until": "2099-01-01"}') -> 'rows') r)),

@@ -1,4 +1,5 @@
--- Evacuations: who asks for them, what becomes of each step, where moved steps start, what a second call and a judgement do.
+-- Evacuations: who asks for them, the effect on each step, where moved steps start, the effect of a second call and of nodemgrd's
+-- judgement.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -21,7 +22,7 @@ create function t.ended() returns jsonb language sql as $$ select '{"outcome": "
 create function t.kept(p_job bigint) returns text language sql as $$ select nodelist::text || ' ' || exclude::text || ' ' || steady from api.schedule_pending(array[p_job], '{0}') $$;
 create function t.keep(p_label text, p_nodes text[]) returns void language sql as $$ select internal.move_want('alice', s, p_nodes) from t.step(p_label) s $$;
 
--- What is refused changes nothing.
+-- A refused evacuation changes nothing.
 select is(t.refused('alice', '{"nodes": "n1"}'), 'RT403 you may not do this to the cluster', 'users do not evacuate');
 select is(t.refused('root', '{}'), 'RT422 name the nodes', 'no nodes');
 select is(t.refused('root', '{"nodes": "n1,n9"}') like 'RT404%', true, 'a node that there is not');
@@ -35,7 +36,7 @@ select is(t.refused('root', '{"action": "cancel", "evacuation": 7}'), 'RT404 the
 select is((select count(*) from rota.evacuation) || ' ' || t.node(1), '0 up', 'nothing is done');
 select is(t.settle(), null, 'nothing to judge');
 
--- The plan.
+-- The plan of an evacuation.
 select t.submit('alice', '[{"name": "a"}]') as a \gset
 select t.submit('bob', '[{"name": "a", "requeue": false}]') as b \gset
 select t.submit('alice', '[{"name": "a", "nodes_min": 2, "ntasks": 2}]') as p \gset
@@ -50,7 +51,7 @@ select is(t.planned('{"nodes": "n1", "no_checkpoint": "cancel", "parallel": "wai
 select is(t.planned('{"nodes": "n3"}'), null, 'nothing runs there');
 select is((select count(*) from rota.evacuation) || ' ' || t.node(1), '0 up', 'a dry run does nothing');
 
--- Moved to certain nodes.
+-- Steps moved to certain nodes.
 select is(t.evacuate('root', '{"nodes": "n1", "no_checkpoint": "requeue", "parallel": "leave", "to": "n[3-4]", "exclude": "n2"}') ->> 'evacuation' is not null, true, 'an evacuation');
 select is(t.node(1) like 'drain evacuation %', true, 'the node is drained');
 select is(t.refused('root', '{"nodes": "n1"}') like 'RT409 node "n1" is being evacuated already%', true, 'once');
@@ -76,7 +77,7 @@ select is(t.kept(:n), '{} {} true', 'others are not kept anywhere');
 select is(t.node(1) like 'drain evacuation %', true, 'the node stays drained');
 select t.right('moved');
 
--- By a time; taken back; not for ever.
+-- An evacuation with an end time; one that is revoked; one that does not last for ever.
 select t.start(:'n' || '.a', '{2}'), t.run(:'n' || '.a') \g /dev/null
 select is(t.evacuate('root', '{"nodes": "n2", "parallel": "leave", "by": "now+1hours"}') ->> 'evacuation' is not null, true, 'one with an end');
 select is(t.moves(), format('%s.a leave waiting, %s.a wait waiting', :p, :n), 'it waits');
@@ -101,7 +102,7 @@ select t.submit('alice', '[{"name": "a"}]') as o \gset
 select api.admin_change(0, 'root', '{"object": "node", "action": "resume", "name": "n[1-4]"}') \g /dev/null
 select t.start(:'o' || '.a', '{3}'), t.run(:'o' || '.a') \g /dev/null
 
--- A job moves, for its owner.
+-- A job that its owner has moved.
 select throws_ok(format('select api.job_migrate(%s, ''bob'', t.request(%L))', t.uid('bob'), :'o'), null, null, 'not for others');
 select is(t.node(3), 'up', 'nothing is done');
 create function t.migrate(p_user text, p_target text) returns text language plpgsql as $$
@@ -131,7 +132,7 @@ select t.run(:'q' || '.b') \g /dev/null
 select is(t.migrate('alice', :'q'), 'wait', 'so it can be moved again');
 select t.finish(:'q' || '.b'), t.finish(:'q' || '.a'), t.settle() \g /dev/null
 
--- One step moves, and the others of its job stay; of an array all elements, or one.
+-- One step moves, and the other steps of its job stay; of an array all elements move, or one.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as r \gset
 select t.start(:'r' || '.a', '{1}'), t.start(:'r' || '.b', '{1}'), t.run(:'r' || '.a'), t.run(:'r' || '.b') \g /dev/null
 select is(t.migrate('alice', :'r' || '.b'), 'move', 'one of two steps that run');
@@ -143,7 +144,7 @@ select t.finish(:'r' || '.a', t.ended()), t.finish(:'r' || '.b', t.ended()), t.s
 select t.start(:'r' || '.a', '{2}'), t.start(:'r' || '.b', '{2}'), t.settle() \g /dev/null
 select t.run(v), t.finish(v) from unnest(array[:'r' || '.a', :'r' || '.b']) v \g /dev/null
 
--- A step that waits is kept to nodes, and its next attempt alone.
+-- A waiting step is kept to certain nodes, for its next attempt only.
 select t.submit('alice', '[{"name": "a"}]') as w \gset
 select t.keep(:'w' || '.a', '{n4}') \g /dev/null
 select is(t.kept(:w), '{n4} {} false', 'kept to it');
@@ -153,7 +154,7 @@ select t.start(:'w' || '.a', '{2}'), t.settle() \g /dev/null
 select is((select count(*) from rota.evacuation_move where job_id = :w and state = 'moved'), 2::bigint, 'it has started');
 select t.run(:'w' || '.a'), t.finish(:'w' || '.a') \g /dev/null
 
--- However many are open, a call goes on with some of them, and in the end with all.
+-- However many evacuations are open, a call judges up to a hundred of them, and further calls the rest.
 savepoint before;
 insert into rota.evacuation (nodes, parallel, no_checkpoint, made_by) select '{}', 'move', 'requeue', 'alice' from generate_series(1, 150);
 select is((select array[count(*) filter (where state = 'done'), count(*) filter (where state is null)] from api.evacuation_judge()), '{100,0}', 'a hundred a call');
@@ -164,7 +165,7 @@ select is((select count(*) from rota.evacuation where state = 'cancelled'), 0::b
 select t.right('a job');
 \ir checkpoint.psql
 
--- By checkpoint, if a step can be saved.
+-- A step moves by checkpoint if it can be saved.
 select t.submit('alice', :'saves') as c \gset
 select t.start(:'c' || '.a', '{2}'), t.run(:'c' || '.a') \g /dev/null
 savepoint before;
@@ -182,7 +183,7 @@ select is((select action || ' ' || state from rota.evacuation_move where job_id 
 select t.settle() \g /dev/null
 select is(t.orders(:'c' || '.a'), 'checkpoint@n2 kill@n2', 'at the next judgement');
 rollback to before;
--- At its time what waits is saved first, if it can be.
+-- At the end time of an evacuation, steps that still wait to leave are saved first, if they can be.
 create function t.now_is_the_time() returns void language sql as $$ update rota.evacuation set by_at = now() - interval '1 minute' where state = 'open' $$;
 select t.submit('alice', '[{"name": "a", "nodes_min": 2, "ntasks": 2, "checkpoint": {"driver": "app", "keep": 2}}]') as w \gset
 select t.submit('alice', '[{"name": "a", "requeue": false}]') as k \gset
@@ -200,14 +201,14 @@ select is((select string_agg(action || ' ' || state, ', ' order by job_id) from 
 select t.finish(v || '.a', t.ended()) from unnest(array[:w, :k, :l]) v \g /dev/null
 select is(t.state(:'w' || '.a') || ' ' || t.state(:'k' || '.a') || ' ' || t.state(:'l' || '.a'), 'pending cancelled cancelled', 'nothing that must not runs twice');
 rollback to before;
--- A checkpoint that somebody else asked for, after which the step ends.
+-- The step is saved by a checkpoint that its owner asked for, after which the step ends.
 select internal.checkpoint_ask(:c, (t.step(:'c' || '.a')).step_id, 'user', 'alice', null, 'end') \g /dev/null
 select t.evacuate('root', '{"nodes": "n2", "parallel": "leave"}') \g /dev/null
 select is((select action || ' ' || state from rota.evacuation_move where job_id = :c), 'checkpoint ending', 'is waited for');
 select t.late() \g /dev/null
 select is((select action || ' ' || state from rota.evacuation_move where job_id = :c), 'wait waiting', 'and if it fails, the evacuation goes on');
 rollback to before;
--- What is suspended is saved when it goes on, unless it is waited for since it is on several nodes.
+-- A suspended step is saved when it is resumed; but a step on several nodes is waited for if the evacuation says "wait".
 create function t.two() returns text language sql as $$ select string_agg(m.action || ' ' || m.state, ', ' order by m.job_id) from rota.evacuation_move m join rota.step_request r using (job_id, step_id) where r.checkpoint is not null and m.evacuation_id = (select max(evacuation_id) from rota.evacuation) $$;
 select t.submit('alice', '[{"name": "a", "nodes_min": 2, "ntasks": 2, "checkpoint": {"driver": "app", "keep": 2}}]') as w \gset
 select t.start(:'w' || '.a', '{2,3}'), t.run(:'w' || '.a'), t.report(t.say(:'c' || '.a', 'suspended')) \g /dev/null
@@ -218,7 +219,7 @@ select is(t.two() || ', ' || t.orders(:'c' || '.a'), 'checkpoint ending, wait wa
 select t.late(), t.settle() \g /dev/null
 select is(t.two() || ', ' || t.orders(:'c' || '.a'), 'wait waiting, wait waiting, resume@n2 checkpoint@n2', 'once');
 rollback to before;
--- What could be saved at first and cannot when it is asked.
+-- A step that could be saved when the evacuation began, and cannot when it is asked.
 select t.evacuate('root', '{"nodes": "n2", "parallel": "leave"}') \g /dev/null
 delete from rota.checkpoint where job_id = :c;
 update rota.evacuation_move set state = 'waiting' where job_id = :c;
@@ -226,7 +227,7 @@ select t.report(t.say(:'c' || '.a', 'suspended')), t.settle() \g /dev/null
 select is((select action || ' ' || state from rota.evacuation_move where job_id = :c), 'wait waiting', 'is waited for');
 rollback to before;
 
--- Elements that were sent ahead of time, and must not run again: those that have not begun are queued again, the other ones are over.
+-- Pre-dispatched elements of an array that must not run again: those that have not begun are queued again, the others end.
 select t.submit('alice', '[{"name": "a", "cpus_per_task": 2, "mem_mb": 100, "requeue": false, "array": {"indices": [[0,19,1]], "size": 20, "limit": null}}]') as j \gset
 select t.commit(t.decision(:'j' || '.a', '{4}', '{"position": 0}'), t.decision(:'j' || '.a', '{4}', '{"position": 1, "predispatched": true}'), t.decision(:'j' || '.a', '{4}', '{"position": 2, "predispatched": true}')) \g /dev/null
 select t.run(:'j' || '.a[0]') \g /dev/null

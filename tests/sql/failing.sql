@@ -1,17 +1,17 @@
--- Checkpoints of steps on nodes that are expected to fail: of which nodes, when, and once for each time.
+-- Checkpoints of steps on nodes that are expected to fail: on which nodes, when, and once for each mark of a node.
 begin;
 \ir world.psql
 select * from no_plan();
 \ir checkpoint.psql
 create function t.admin(p_name text, p_values jsonb, p_action text default 'change') returns text language sql as $$
 	select api.admin_change(0, 'root', jsonb_build_object('object', 'node', 'action', p_action, 'name', p_name, 'values', p_values)) ->> 'changed' $$;
--- What nodemgrd does; what each step was asked since, in the order of time.
+-- t.asked: have nodemgrd judge, and list the checkpoints that each step was asked for since, in the order of time.
 create function t.asked() returns text language plpgsql as $$
 begin
 	perform api.evacuation_judge();
 	return (select string_agg(concat_ws(' ', internal.step_label(c.job_id, c.step_id), c.state, c.reason, c.asked_by, c.then_do, c.why), ', ' order by c.job_id, c.generation) from rota.checkpoint c);
 end $$;
--- All of a test is one moment, so what runs has run for a while.
+-- The whole test is one transaction, in which now() stays the same; so give running steps an earlier start.
 create function t.age() returns void language sql as $$
 	update rota.attempt set started_at = started_at - interval '1 hour', ordered_at = ordered_at - interval '1 hour' where ended_at is null $$;
 select t.submit('alice', :'saves') as c \gset
@@ -23,7 +23,7 @@ select t.run(v || '.a') from unnest(array[:c, :d, :n, :w]) v \g /dev/null
 select t.age() \g /dev/null
 select is(t.asked(), null, 'nobody is asked while all nodes are well');
 
--- A mark.
+-- A node is marked as failing.
 savepoint before;
 select t.admin('n1', '{"failing": "ECC errors"}') \g /dev/null
 select is(t.asked(), format('%1$s.a asked failing root continue node n1 is failing: ECC errors, %2$s.a asked failing root continue node n1 is failing: ECC errors', :c, :w), 'who can be saved and runs there, also on several nodes');
@@ -39,7 +39,7 @@ select is((select count(*) from rota.checkpoint), 2::bigint, 'nor by the same ma
 select t.submit('alice', :'saves') as s \gset
 select t.start(:'s' || '.a', '{1}'), t.run(:'s' || '.a') \g /dev/null
 select is(t.asked() like '%' || :s || '.a%', false, 'nor who starts there afterwards');
--- now() does not go on within a test.
+-- Set the request back, because now() does not advance within a transaction.
 update rota.checkpoint set asked_at = asked_at - interval '1 hour';
 select t.admin('n1', '{"failing": "more ECC errors"}') \g /dev/null
 select t.asked() \g /dev/null
@@ -47,14 +47,14 @@ select is((select count(*) from rota.checkpoint), 4::bigint, 'another one asks a
 select t.right('marked');
 rollback to before;
 
--- One for later.
+-- A node is marked as failing from a later time on.
 select t.admin('n1', '{"failing": "old disk", "failing_at": "now+1hours"}') \g /dev/null
 select is(t.asked(), null, 'not before that is near');
 update rota.setting set value = '1800' where name = 'checkpoint_wait_s';
 select is(t.asked() like format('%s.a asked failing root continue node n1 is failing: old disk, %%', :c), true, 'as long ahead as a checkpoint may take');
 rollback to before;
 
--- Who is suspended is asked when it runs again; who is saved already, or is to end, is not.
+-- A suspended step is asked when it runs again; a step that has been saved, or is to end, is not asked.
 select t.report(t.say(:'c' || '.a', 'suspended')) \g /dev/null
 select internal.checkpoint_ask(:w, (t.step(:'w' || '.a')).step_id, 'user', 'alice', null, 'end'), t.admin('n1', '{"failing": "hot"}') \g /dev/null
 select is(t.asked(), format('%s.a asked user alice end', :w), 'one is suspended, one is being saved');
@@ -65,7 +65,7 @@ select t.admin('n1', '{"failing": "hot"}'), api.job_cancel(t.uid('alice'), 'alic
 select is(t.asked(), null, 'both end');
 rollback to before;
 
--- Drained by a check, and by somebody.
+-- A node that a health check drained, and a node that an administrator drained.
 select t.admin('n1', '{"reason": "a fan is replaced"}', 'drain') \g /dev/null
 select is(t.asked(), null, 'a node that is only drained does not fail');
 rollback to before;

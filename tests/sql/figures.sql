@@ -1,4 +1,5 @@
--- What attempts and steps used: all views and answers take it from one place, so they agree for random histories with retries,
+-- Resources that attempts and steps used: all views and answers take them from one place, so they agree for random histories with
+-- retries,
 -- requeues, several tasks and lost nodes. ROTA_SEED (-1 to 1) makes another draw.
 begin;
 \ir world.psql
@@ -8,7 +9,7 @@ select * from no_plan();
 \getenv seed ROTA_SEED
 select setseed(:seed) \g /dev/null
 
--- A retry: the step has both attempts, each attempt its own.
+-- A retry: the step has the figures of both attempts, each attempt its own figures.
 select t.submit('alice', '[{"name": "a", "retry": 1, "mem_mb": 100, "gres": {"gpu": 2}}]') as j \gset
 select t.start(:'j' || '.a', '{1}', '{"gres": {"gpu": [0, 1]}, "mem_mb": 100}'), t.run(:'j' || '.a'),
 	t.finish(:'j' || '.a', '{"exit": 1, "outcome": "fail", "rchar": 1000}', '{"cpu_usec": 600000, "system_usec": 200000, "peak_mb": 70, "cgroup_peak_mb": 90}'), t.later() \g /dev/null
@@ -24,7 +25,7 @@ select is((select attempt from acct.last_attempt where job_id = :j), 2, 'the lat
 select is((select concat_ws('|', reqtres, alloctres, reqmem) from acct.sacct where jobid = :'j'), 'cpu=1,mem=100M,node=1,gres/gpu=2|cpu=1,mem=100M,node=1,gres/gpu=1|100M', 'as sacct says it');
 select is((select bool_and(wait_s >= 0 and eligible_at <= ordered_at) from acct.attempt where job_id = :j), true, 'each attempt has its own wait');
 
--- A node that is lost does not report an end: what its tasks and samples said counts.
+-- A lost node reports no end: the reports of tasks and the samples before the loss count.
 select t.submit('alice', '[{"name": "a", "retry": 0, "requeue": false}]') as l \gset
 select t.start(:'l' || '.a', '{2}'), t.run(:'l' || '.a'), t.report(t.say(:'l' || '.a', 'task', '{"user_usec": 300000, "system_usec": 100000, "max_rss_kb": 5000}')) \g /dev/null
 select api.node_sample(jsonb_build_object('node', 2, 'boot_us', 1577836800000000, 'rounds', jsonb_build_array(jsonb_build_object('clock', 1, 'steps',

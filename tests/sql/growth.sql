@@ -14,7 +14,7 @@ create function t.calling(variadic p_calls jsonb[]) returns text language sql as
 create function t.growth(p_job bigint) returns text language sql as $$ select string_agg(concat_ws(' ', g.state, g.cause, g.nodes), ', ' order by g.step_id) from internal.acct_growth g where g.job_id = p_job $$;
 select t.submit('alice', '[{"name": "a"}]') as a, t.submit('bob', '[{"name": "b"}]') as b, t.submit('alice', '[{"name": "c"}]') as c \gset
 
--- Who may ask, and of what.
+-- Which users may ask for a growth, and of which steps.
 select throws_ok(format($$select t.grow('alice', %L)$$, :a || '.0.1'), 'RT409', null, 'a step that waits does not grow');
 select t.start(:a || '.a') \g /dev/null
 select throws_ok(format($$select t.grow('alice', %L)$$, t.grown(:a || '.a')), 'RT409', null, 'nor one whose tasks have not begun');
@@ -30,7 +30,7 @@ select t.grow('alice', t.grown(:a || '.a')) as g \gset
 select throws_ok(format($$select t.grow('alice', '%s.0.1')$$, :g), 'RT422', null, 'a growth does not grow');
 select is((select (g.grown_job_id, g.grown_step_id, g.grown_attempt, g.closed_at)::text from rota.growth g where g.job_id = :g), format('(%s,0,1,)', :a), 'it is noted');
 
--- A node comes once, and goes once.
+-- The node of a growth is called once, and given back once.
 select t.tick() \g /dev/null
 select is(t.ordered('grow'), '', 'nothing comes before it starts');
 select t.start(:g || '.g', '{3}') \g /dev/null
@@ -44,7 +44,7 @@ select is(t.calling(jsonb_build_object('job', :a, 'step', 0, 'attempt', 1, 'grow
 select is((select string_agg(concat_ws(' ', o.node_id, o.job_id, o.body, o.args), ', ') from rota.node_order o where o.kind = 'agent'),
 	format('3 %s %s {"host": "host", "port": 7000}', :g, repeat('ab', 32)), 'the node gets host, port and key');
 
--- What is not a growth of the attempt is left out.
+-- Calls of step managers about growths of another attempt are ignored, as are malformed ones.
 select t.calling(jsonb_build_object('job', :a, 'step', 0, 'attempt', 1, 'growth', :b || '.0.1', 'on', 'n2', 'port', 7000, 'key', repeat('ab', 32)),
 	jsonb_build_object('job', :a, 'step', 0, 'attempt', 1, 'growth', :g || '.0.1', 'on', 'n4', 'port', 7000, 'key', repeat('ab', 32)),
 	jsonb_build_object('job', :a, 'step', 0, 'attempt', 1, 'growth', :g || '.0.1', 'on', 'n3', 'port', 7000, 'key', 'ab'),
@@ -54,7 +54,7 @@ select is((select count(*)::int from rota.node_order o where o.kind = 'agent'), 
 select t.calling(jsonb_build_object('job', :a, 'step', 0, 'attempt', 1, 'growth', :b || '.0.1', 'on', 'n2'), jsonb_build_object('job', :b, 'step', 0, 'attempt', 1, 'growth', :g || '.0.1', 'on', 'n3')) \g /dev/null
 select is(t.growth(:g) || ' ' || t.state(:b || '.b') || ' ' || coalesce((t.step(:b || '.b')).end_wanted, 'stays'), 'running n3 running stays', 'nobody gives back what is not a growth of the own step');
 
--- Given back: it counts as completed.
+-- A growth whose node is given back counts as completed.
 select t.calling(jsonb_build_object('job', :a, 'step', 0, 'attempt', 1, 'growth', :g || '.0.1', 'on', 'n3')), t.calling(jsonb_build_object('job', :a, 'step', 0, 'attempt', 1, 'growth', :g || '.0.1', 'on', 'n3')) \g /dev/null
 select is((select string_agg(o.node_id || ' ' || (o.args ->> 'cause'), ',') from rota.node_order o where o.kind = 'kill'), '3 given_back', 'given back, the tasks of the growth are ended once');
 select t.finish(:g || '.g', '{"cause": "given_back", "outcome": "complete"}') \g /dev/null
@@ -63,7 +63,7 @@ select t.tick(), t.tick() \g /dev/null
 select is(t.ordered('shrink'), format('%s.0.1 1 %s.0.1@n3', :a, :g), 'the step manager learns once that the node has gone');
 select isnt((select closed_at from rota.growth where job_id = :g), null, 'nothing is left to do');
 
--- The end of the step ends its growths, whether they run or wait.
+-- The end of a step ends its growths, running or waiting.
 select t.grow('alice', t.grown(:a || '.a')) as g, t.grow('alice', t.grown(:a || '.a')) as h \gset
 select t.start(:g || '.g', '{3}') \g /dev/null
 select t.run(:g || '.g') \g /dev/null
@@ -81,12 +81,12 @@ select is((select count(*)::int from rota.growth where closed_at is null), 0, 'n
 select is(t.ordered('shrink'), format('%s.0.1 1 %s.0.1@n3', :a, (select min(job_id) from rota.growth)), 'an attempt that has ended gets no orders');
 select throws_ok(format($$select t.grow('alice', '%s.0.1')$$, :a), 'RT409', null, 'what has ended does not grow');
 
--- Run again, a growth whose step has ended ends at once.
+-- A growth that is queued again ends at once if its step has ended.
 select api.job_requeue(0, 'root', t.request(:'g')) \g /dev/null
 select t.tick() \g /dev/null
 select is(t.growth(:g), 'cancelled grown_ended n3', 'a requeued growth does not wait for a step that has ended');
 
--- Who sees them.
+-- Which users see growths.
 select is(jsonb_array_length(api.job_growths(t.uid('alice'), 'alice', jsonb_build_object('jobs', array[:a::text])) -> 'growths'), 3, 'the owner sees them');
 select bag_eq('select * from t.wrong()', 'select null::text where false', 'all adds up');
 select * from finish();

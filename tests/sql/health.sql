@@ -10,14 +10,14 @@ begin
 exception when sqlstate 'RT409' or sqlstate 'RT422' or sqlstate 'RT404' then
 	return sqlstate || ' ' || sqlerrm;
 end $$;
--- Plan, and make everything due; what is taken.
+-- t.take: plan the checks, make all of them due, and return those that runnerd takes.
 create function t.take(p_have bigint[] default '{}') returns text language plpgsql as $$
 begin
 	perform api.reboot_judge();
 	update rota.node_health set due_at = clock_timestamp();
 	return (select string_agg(concat_ws(' ', label || ':', program, action, node, prep, args, timeout_s), ', ' order by run_id) from api.check_take(t.hook(), p_have, 100));
 end $$;
--- All runs under way end so; what is said of a node then.
+-- t.report: end all running checks with this code and output, and return the states of the nodes.
 create function t.report(p_code int, p_output text, p_node int default null) returns text language plpgsql as $$
 declare
 	v_ids bigint[] := array(select h.health_id from rota.node_health h where h.began_at is not null and (p_node is null or h.node_id = p_node) order by h.health_id);
@@ -39,7 +39,7 @@ select throws_ok($$select api.admin_change(t.uid('alice'), 'alice', '{"object": 
 select throws_ok($$select api.node_health(t.uid('alice'), 'alice', '{}')$$, 'RT403', null, 'nor do they read what it says');
 select throws_ok($$insert into rota.node_check (name, program) values ('x', 'a/b')$$, '23514', null, 'no row names another folder');
 
--- It runs for each node that serves.
+-- A check runs on each node that serves.
 select is(t.take(), 'check disk of node n1: disk check n1 disk 30, check disk of node n2: disk check n2 disk 30, check disk of node n3: disk check n3 disk 30, check disk of node n4: disk check n4 disk 30', 'for all nodes');
 select is(t.take(array(select health_id from rota.node_health)), null, 'once at a time');
 select is(t.take() is not null, true, 'what another runnerd had taken runs again');
@@ -55,7 +55,7 @@ select is(t.take(), 'check disk of node n1: disk check n1 disk 30, check disk of
 update rota.node set power = 'on' where node_id = 2;
 update rota.node_lease set lost_at = null where node_id = 3;
 
--- Only what it may do.
+-- A check that may only report drains no node.
 select is(t.report(1, 'full', 1), 'n1 up, n2 up, n3 up, n4 up', 'it reports only');
 select is(t.says(1), 'disk unhealthy full 2', 'but that');
 select is((select string_agg(from_state || ' ' || to_state, ', ' order by event_id) from rota.node_health_event where node_id = 1), 'unknown healthy, healthy unhealthy', 'changes are rows');

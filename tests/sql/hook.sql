@@ -14,20 +14,20 @@ create function t.hook(p_label text, p_hook text default 'prolog') returns bigin
 	order by d.hook_id limit 1 $$;
 create function t.over(p_hook bigint, p_exit int default 0, p_signal int default null, p_message text default null) returns void language sql as $$
 	select api.hook_report((select term from rota.leader where name = 'hook'), array[p_hook], array[p_exit], array[p_signal], array[1500], array[p_message], array['said']) $$;
--- Orders that a node is given.
+-- t.given: the orders about a step that its nodes are given.
 create function t.given(p_label text) returns text language sql as $$
 	select string_agg(o.kind || '@n' || n, ' ' order by o.order_ids, nr)
 	from t.step(p_label) s join api.node_orders('{1,2,3,4}', '{}', 1000) o on o.job_id = s.job_id and o.step_id = s.step_id
 	cross join unnest(o.node_ids) with ordinality x (n, nr) $$;
 
--- None is configured.
+-- Neither a prolog nor an epilog is configured.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a') \g /dev/null
 select is(t.given(:'j' || '.a'), 'launch@n1', 'no prolog: the order goes at once');
 select t.run(:'j' || '.a'), t.finish(:'j' || '.a') \g /dev/null
 select is(t.have(), null, 'and nothing is due behind it');
 
--- As a jobmgrd says that is configured with both.
+-- A jobmgrd that is configured with both claims leadership.
 update rota.leader set backend_pid = null where name = 'schedule';
 select api.leader_claim('schedule', 3, true, true) \g /dev/null
 select is((select array[prolog, epilog] from rota.leader where name = 'schedule'), '{t,t}', 'the leader says what there is');
@@ -60,7 +60,7 @@ select is((select string_agg(h ->> 'hook', ' ') from jsonb_array_elements(api.jo
 select is(api.job_show(t.uid('bob'), 'bob', t.request(:'j')) #> '{jobs,0,steps,0,hooks,0,output}', 'null', 'not what they printed, to others');
 select t.right('prolog and epilog');
 
--- A prolog that fails: queued again, charged to nobody, held when it happens too often.
+-- A prolog that fails: the step is queued again, no retry is counted, and the step is held after several failures.
 select t.submit('alice', '[{"name": "a", "retry": 1}]') as j \gset
 select t.start(:'j' || '.a') \g /dev/null
 select t.over(t.hook(:'j' || '.a'), 7, null, 'ended with exit code 7') \g /dev/null
@@ -83,7 +83,7 @@ select t.over(t.hook(:'j' || '.a', 'epilog')), api.job_release(0, 'root', t.requ
 select is(t.given(:'j' || '.a'), 'launch@n1', 'released, it may go on');
 select t.run(:'j' || '.a'), t.finish(:'j' || '.a'), t.over(t.hook(:'j' || '.a', 'epilog')) \g /dev/null
 
--- Cancelled before its prolog has begun, while it runs, and as it ends well.
+-- The attempt is cancelled before its prolog has begun, while it runs, and as it ends well.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]') as j \gset
 select t.commit(t.decision(:'j' || '.a'), t.decision(:'j' || '.b'), t.decision(:'j' || '.c')) \g /dev/null
 select t.hook(:'j' || '.b') as b \gset
@@ -101,14 +101,14 @@ select is(t.have(), format('%s.a#1:epilog %1$s.b#1:epilog %1$s.c#1:epilog', :j),
 select t.right('cancelled with their prologs');
 select t.over(hook_id) from rota.hook_pending \g /dev/null
 
--- Cancelled behind its prolog: the kill follows the launch.
+-- The attempt is cancelled after its prolog has ended: the kill follows the launch request.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a'), t.over(t.hook(:'j' || '.a')), api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
 select is(t.given(:'j' || '.a'), 'launch@n1 kill@n1', 'the launch, then the kill');
 select t.run(:'j' || '.a'), t.finish(:'j' || '.a', '{"outcome": "cancel", "cause": "cancelled"}'), t.over(hook_id) from rota.hook_pending \g /dev/null
 select t.over(hook_id) from rota.hook_pending \g /dev/null
 
--- A node is lost meanwhile: the attempt is over or on its way out, whatever its prolog comes to.
+-- A node is lost during the prolog: the attempt is over or about to end, whatever the result of the prolog.
 select t.submit('alice', '[{"name": "a", "nodes_min": 2}, {"name": "b"}]') as j \gset
 select t.start(:'j' || '.a', '{3,4}'), t.start(:'j' || '.b', '{3}') \g /dev/null
 select t.hook(:'j' || '.a') as a, t.hook(:'j' || '.b') as b \gset
@@ -123,7 +123,7 @@ select is(t.take(), format('%s.b#1:epilog %1$s.a#1:epilog', :j), 'epilogs follow
 select t.right('a node lost during prologs');
 select t.back(3), t.later(), t.over(hook_id) from rota.hook_pending \g /dev/null
 
--- An array: each element by itself.
+-- An array: each element has a prolog of its own.
 select t.submit('alice', '[{"name": "r", "array": {"indices": [[5,7,1]], "size": 3}}]') as k \gset
 select t.commit(t.decision(:'k' || '.r', '{1}', '{"position": 0}'), t.decision(:'k' || '.r', '{2}', '{"position": 1}')) \g /dev/null
 select is((select array_agg(concat_ws(' ', label, array_index, array_size, array_job_id) order by hook_id) from api.hook_take(:term, '{}', 9, false)),
@@ -140,12 +140,12 @@ select is(t.given(:'k' || '.r[5]'), null, 'an order for several elements waits f
 delete from rota.hook_pending where job_id = :k and step_id = 2 and hook = 'controller_prolog';
 update rota.node_order set also = '{}' where job_id = :k and step_id = 1;
 
--- A runner that was deposed.
+-- A runner that no longer leads is refused.
 select throws_ok(format('select * from api.hook_take(%s, ''{}'', 1, false)', :term - 1), 'RT412', null, 'take in an old term');
 select throws_ok(format('select api.hook_report(%s, ''{}'', ''{}'', ''{}'', ''{}'', ''{}'', ''{}'')', :term - 1), 'RT412', null, 'report in an old term');
 select lives_ok(format('select api.hook_report(%s, ''{9999999}'', ''{0}'', ''{null}'', ''{1}'', ''{null}'', ''{""}'')', :term), 'what is not due changes nothing');
 
--- Hooks are configured no more: what waited for one goes back, what was to follow is let go.
+-- Hooks are no longer configured: attempts that waited for a prolog are queued again, epilogs that were due are dropped.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a', '{4}') \g /dev/null
 select is((select count(*) from api.schedule_tick(t.term())), 1::bigint, 'a tick');

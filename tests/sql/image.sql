@@ -28,7 +28,7 @@ select t.back(4) \g /dev/null
 select is((select string_agg(concat_ws(' ', node, image, default_image), ', ' order by node) from acct.node), 'n1 el8 el8, n2 el8 el8, n3 el8 el8, n4', 'acct.node has them');
 select throws_ok($$select t.boot(3, 'first', '-x')$$, '23514', null, 'a node cannot report what is no name');
 
--- Who may ask for one.
+-- Which users may ask for an image.
 select is(t.asked('bob', '{"image": "el9"}') like '%you may not use image "el9"%', true, 'bob may not use it');
 create function t.setups(p_user text) returns text language sql as $$
 	select coalesce(string_agg(concat_ws(' ', s ->> 'kind', s ->> 'name', s ->> 'nodes', s ->> 'failed'), ', ' order by s ->> 'name'), '')
@@ -79,7 +79,7 @@ select t.submit('alice', '[{"name": "a"}]') as d \gset
 select throws_ok(format('select t.start(%L, %L)', :'d' || '.a', '{1}'), '40001', 'a node of the start is no longer ready to run steps', 'what asks for no image does not start there');
 select is(t.pass(:'j' || '.a', '{1}'), 'completed', 'what asks for it does');
 
--- Back to the default image, when nothing waits for the other, after a while.
+-- An idle node returns to its default image after a while, if no step waits for its present image.
 select is(t.look(), null, 'bob''s step waits for it');
 select is(t.pass(:'b' || '.a', '{1}'), 'completed', 'it runs');
 select is(t.look(), null, 'the node has just been changed');

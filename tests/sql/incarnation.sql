@@ -5,7 +5,7 @@ begin;
 select * from no_plan();
 create function t.now() returns rota.incarnation language sql as 'select internal.incarnation_now()';
 create function t.last(p_sequence text) returns bigint language sql as 'select internal.number_last(p_sequence)';
--- Another server of an older timeline has written the database so far.
+-- t.promoted: as if another server of an older timeline had written the database until now.
 create function t.promoted() returns void language sql as 'update rota.incarnation set timeline = timeline - 1 where incarnation = (t.now()).incarnation';
 select t.back(i) from generate_series(1, 4) i \g /dev/null
 
@@ -40,7 +40,7 @@ update rota.incarnation set began_at = began_at - interval '2 hours';
 select is(api.node_incarnation(0, t.last('node_order_order_id_seq') + 1), 5, 'the ids of orders show it, too');
 select throws_ok('insert into rota.incarnation (incarnation, timeline, made_by, reason, job_after, job_from) values (9, 1, ''x'', ''x'', 5, 5)', '23514', null, 'an incarnation raises numbers');
 
--- The node refuses an order of an attempt that it has accepted before, and has nothing of it.
+-- The node refuses a launch request of an attempt that it has accepted before, and has nothing of that attempt.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as j \gset
 select t.start(:'j' || '.a') \g /dev/null
 select is(t.report(t.say(:'j' || '.a', 'gone', '{"reason": "the launch request was accepted before"}')), 1, 'the node says so');
@@ -55,7 +55,7 @@ select is(t.state(:'j' || '.b'), 'running', 'of an attempt that the node has rep
 select t.finish(:'j' || '.b') \g /dev/null
 select is(t.report(t.say(:'j' || '.b', 'gone', '{"reason": "the launch request was accepted before"}')), 0, 'nor of one that has ended');
 
--- A node that has taken an order and says nothing is asked what it has.
+-- A node that has taken a launch request and reports nothing is asked for its inventory.
 select t.submit('alice', '[{"name": "a", "nodes_min": 1}]') as k \gset
 select t.start(:'k' || '.a', '{2}') \g /dev/null
 select is(internal.unanswered_nodes(), '{}', 'a step that has just been placed');
@@ -73,7 +73,7 @@ select t.back(2) \g /dev/null
 select is((select array_agg(node_id) from rota.node_lease where inventory_wanted), null, 'and registers');
 
 -- A number of an attempt is given again, since this database lacks the attempt that had it. The node has kept the records of that one.
--- It registers after the start: its clocks say that the start came before, and it has not registered in this incarnation.
+-- The node registers after the start: by its clocks the start came before, and it has not registered in this incarnation.
 create function t.again(p_label text) returns jsonb language sql as $$
 	select jsonb_build_array(s.job_id || '.' || s.step_id || '.' || s.attempt) from t.step(p_label) s $$;
 create function t.ordered(p_label text) returns timestamptz language sql as $$
@@ -105,7 +105,7 @@ update rota.incarnation set reason = 'a node has seen more', began_at = clock_ti
 select is(internal.given_again_from(3), pg_postmaster_start_time(), 'a restored copy may have given numbers again since its server was started');
 update rota.node_lease set renewed_at = clock_timestamp();
 
--- It registers before the start, and then reports what it has kept.
+-- The node registers before the start, and then reports the records that it has kept.
 select t.start(:'m' || '.c', '{3}') \g /dev/null
 select (select count(*) from rota.rejected_report) as rejected \gset
 select is(t.tell(t.kept(:'m' || '.c', 3, interval '-1 s')), 0, 'records of before the registration are not of an attempt that was ordered after it');
@@ -120,7 +120,7 @@ select is(t.tell('{"orders_done": [], "records": []}' || jsonb_build_object('rea
 select is((select string_agg(phase, ' ') from rota.allocation a join t.step(:'m' || '.d') s using (job_id, step_id) where a.node_id in (3, 4)), 'ordered ordered', 'so no other node goes');
 select t.right('given again');
 
--- Who has seen an incarnation that this database lacks refuses it, until an administrator accepts it.
+-- A node or daemon that has seen an incarnation that this database lacks refuses it, until an administrator accepts it.
 create function t.admit(p_incarnation int, p_began timestamptz) returns text language sql as
 	'select concat_ws('' '', incarnation, refused) from api.incarnation_admit(p_incarnation, 7, p_began)';
 create function t.due(p_acts boolean) returns text language sql as

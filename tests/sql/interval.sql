@@ -1,4 +1,5 @@
--- Checkpoints at intervals that Rota works out: by what, who has a timer, what happens when its time comes.
+-- Checkpoints at intervals that Rota computes: from which figures, which steps have a timer, and what happens when the timer is
+-- due.
 begin;
 \ir world.psql
 \ir checkpoint.psql
@@ -12,7 +13,7 @@ create function t.due() returns text language sql as $$
 create function t.asks(p_job bigint) returns bigint language sql as $$ select count(*) from rota.node_order where kind = 'checkpoint' and job_id = p_job $$;
 \set auto '[{"name": "a", "checkpoint": {"driver": "app", "keep": 2, "interval": "auto"}}]'
 
--- What is measured, and what is assumed.
+-- The interval from measured figures, and the default without them.
 delete from rota.node_event;
 select is(internal.checkpoint_interval(null, 1e6), 1800::double precision, 'as long as nothing is measured');
 select is(round(internal.checkpoint_interval(2, 1e6)), 2000::double precision, 'sqrt(2 * 2 s * 1e6 s)');
@@ -25,7 +26,7 @@ values (1, 'n1', now() - interval '200 days', 'up', 'down', 'nodemgrd'), (1, 'n1
 	(2, 'n2', now() - interval '5 days', 'up', 'down', 'nodemgrd'), (2, 'n2', now() - interval '4 days', 'drain', 'down', 'nodemgrd'), (2, 'n2', now() - interval '3 days', 'down', 'up', 'nodemgrd');
 select is(failures || ' ' || round(node_s / 86400), '2 360', 'two of nodes that were up, of four nodes in 90 days') from internal.node_failures();
 
--- Only a step that asks for it has a timer.
+-- Only a step that asks for automatic intervals has a timer.
 select t.submit('alice', :'saves') as plain, t.submit('alice', :'auto') as auto \gset
 select t.start(:'plain' || '.a'), t.run(:'plain' || '.a'), t.start(:'auto' || '.a', '{2}'), t.run(:'auto' || '.a') \g /dev/null
 select t.says(:'plain' || '.a', 'begin') \g /dev/null
@@ -46,7 +47,7 @@ select t.says(:'auto' || '.a', 'begin') \g /dev/null
 select is(t.timer(), '1 7887.2 2.0 1 15552000 2 1', 'sqrt(2 * 2 s * 180 days)');
 select is((api.job_show(0, 'root', t.request(:'auto')) #>> '{jobs,0,steps,0,checkpoint_timer,failures}'), '2', 'rota show has the arithmetic');
 
--- A suspended step is left alone; one that is over has no timer any more.
+-- A suspended step is asked nothing; an ended step has no timer.
 select t.report(t.say(:'auto' || '.a', 'suspended')) \g /dev/null
 select t.due() as rows \gset
 select is(:'rows'::text, '1 restoring interval', 'nothing is asked of a suspended step');

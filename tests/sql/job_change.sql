@@ -1,4 +1,4 @@
--- What the site's script has set in a job: written with the job or with its modification, shown to its owner alone.
+-- Changes that the site's script made to a job: stored with the submission or the modification, shown to the job's owner alone.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -9,7 +9,7 @@ create function t.shown(p_user text, p_job bigint) returns jsonb language sql as
 	select api.job_show(t.uid(p_user), p_user, t.request(p_job::text)) #> '{jobs,0,changes}' $$;
 select '[{"field": "time_limit", "before": null, "after": "7"}, {"field": "comment", "before": "x", "after": null}]' as changes \gset
 
--- With the submission.
+-- Changes at the submission.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select is(t.changed(:j), null, 'a job that the script left as it was');
 select t.submit('alice', '[{"name": "a"}]', '[]', jsonb_build_object('changes', :'changes'::jsonb, 'client_key', 'k')) as j \gset
@@ -22,7 +22,7 @@ select is((select count(*) from rota.job_change), 2::bigint, 'a trial leaves non
 select throws_ok($$select t.submit('alice', '[{"name": "a", "partition": "nowhere"}]', '[]', '{"changes": [{"field": "partition", "after": "nowhere"}]}')$$, 'RT422', null, 'a change that the database refuses');
 select is((select count(*) from rota.job_change), 2::bigint, 'leaves none');
 
--- With a modification: each job has its own.
+-- Changes at a modification: each job has its own.
 select t.submit('alice', '[{"name": "a"}]') as k \gset
 select api.job_modify(t.uid('alice'), 'alice', jsonb_build_object('jobs', jsonb_build_array(:'j', :'k'), 'job', '{"comment": "common"}'::jsonb,
 	'each', jsonb_build_object(:'j', '{"comment": "own"}'::jsonb),
@@ -31,7 +31,7 @@ select is(t.changed(:j), '1 job_submit time_limit - 7, 2 job_submit comment x -,
 select is((select string_agg(comment, ' ' order by job_id) from rota.job where job_id in (:j, :k)), 'own common', 'the job itself has what the script has set');
 select is(t.changed(:k), null, 'the other one nothing');
 
--- Who sees it.
+-- Which users see the changes.
 select is(jsonb_array_length(t.shown('alice', :j)), 3, 'the owner');
 select is(t.shown('alice', :j) -> 0 ->> 'by', 'job_submit', 'with the function');
 select is(t.shown('bob', :j), 'null'::jsonb, 'not others');
@@ -59,7 +59,7 @@ select is(t.seen('bob'), null, 'others nothing');
 select is(t.seen('carl'), 'time_limit, comment, comment', 'a coordinator of the account that there are changes, and not what');
 select is(t.seen('dora'), 'time_limit, comment, comment', 'an analyst as well');
 
--- What is refused.
+-- Changes that are refused.
 select throws_ok(format('insert into rota.job_change (job_id, change, at, made_by, field) values (%s, %s)', :j, x), '23514', null, x)
 from unnest(array['0, now(), ''job_submit'', ''f''', '9, now(), ''root'', ''f''', '9, now(), ''job_submit'', ''''']) x;
 select throws_ok(format($$insert into rota.job_change (job_id, change, at, made_by, field, after) values (%s, 9, now(), 'job_submit', 'f', repeat('x', 4097))$$, :j), '23514', null, 'a long value');

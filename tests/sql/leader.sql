@@ -1,4 +1,4 @@
--- One leader: its term goes with every decision, and a deposed one's are refused.
+-- One leader: each decision carries the leader's term, and decisions of a deposed leader are refused.
 begin;
 \ir world.psql
 create extension if not exists dblink schema tap;
@@ -24,7 +24,7 @@ select is(t.commit(t.decision(:'k' || '.a') || '{"attempt": 2}'), 0, 'a decision
 select is((select started_at from rota.job where job_id = :k), null, 'starts nothing');
 select is((select count(*) from rota.node_order where job_id = :k), 0::bigint, 'and sends no order');
 
--- The plan: replaced as a whole, or as far as it has changed; rows that say the same stay.
+-- The plan: replaced as a whole, or only the changed rows; unchanged rows stay.
 select api.schedule_plan(t.term(), jsonb_build_array(jsonb_build_object('job', :j, 'step', 1, 'expected_at', 2000000000, 'nodes', '{1}', 'reason', 'resources', 'message', 'waits for CPUs', 'blocker', :'j' || '.a'),
 	jsonb_build_object('job', :k, 'step', 0, 'expected_at', null, 'nodes', null, 'reason', 'priority', 'message', 'behind others', 'blocker', null)), null, null) \g /dev/null
 select is((select array_agg(reason order by job_id) from rota.plan), '{resources,priority}', 'a plan');
@@ -41,7 +41,7 @@ select api.schedule_plan(t.term(), jsonb_build_array(jsonb_build_object('job', :
 select is((select array_agg(made_at) from rota.plan), '{2001-01-01}', 'of the whole, a step not looked at is not in it, and what says the same stays');
 select t.start(:'j' || '.b', '{2}') \g /dev/null
 select is((select count(*) from rota.plan), 0::bigint, 'nor one that started');
--- Refused by the signer: an altered row is not run.
+-- A step whose request row was altered is refused by the signer, and does not run.
 select api.schedule_refuse(t.term(), array[:k]::bigint[], '{0}', '{"its authenticator does not fit"}') \g /dev/null
 select is((select concat_ws(' ', state, cause, message) from t.step(:'k' || '.a')), 'failed refused its authenticator does not fit', 'refused');
 select t.submit('alice', '[{"name": "r", "retry": 1, "array": {"indices": [[0,3,1]], "size": 4}}]') as k \gset
@@ -53,7 +53,7 @@ select t.right('refuse of an array');
 select t.run(:'k' || '.r[1]'), t.finish(:'k' || '.r[1]') \g /dev/null
 select is(t.job(:k), 'failed', 'over when what ran is over');
 select t.right('leader');
--- What the scheduler reads.
+-- The rows that the scheduler reads.
 select is((select array_agg(name || ':' || state order by node_id) from api.schedule_nodes()), '{n1:up,n2:up,n3:up,n4:up}', 'nodes');
 select is((select gres::text || gres_total::text from api.schedule_nodes() where name = 'n1'), '{"gpu": [0, 1]}{"gpu": 2}', 'free units');
 select is((select node_ids from api.schedule_partitions()), '{1,2,3,4}', 'partitions');

@@ -1,5 +1,5 @@
--- Leases as the database keeps them: who is judged and when, fence and keep, dead nodes, the proof of a node that comes back, reboots,
--- flapping, late reports.
+-- Leases in the database: which nodes are judged and when, the node-loss policies fence and keep, dead nodes, the inventory of a
+-- node that returns, reboots, flapping, late reports.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -9,12 +9,12 @@ declare
 begin
 	perform t.start(v_job || '.a', p_nodes, p_more);
 	perform t.run(v_job || '.a');
-	-- The node has taken its order.
+	-- The node has taken its launch request.
 	delete from rota.node_order;
 	return v_job;
 end $$;
 create function t.node(p_node int) returns text language sql as $$ select concat_ws(' ', state, reason_by, reason) from rota.node where node_id = p_node $$;
--- The lease of a node ended so many seconds ago.
+-- t.ended: the lease of a node ended so many seconds ago.
 create function t.ended(p_node int, p_seconds int) returns void language sql as $$
 	update rota.node_lease set renewed_at = now() - make_interval(secs => lease_s + p_seconds), expires_at = now() - make_interval(secs => p_seconds) where node_id = p_node $$;
 create function t.look(p_latest bigint, p_watched int) returns text language sql as $$ select string_agg(node || ' ' || to_state, ',') from api.node_judge(p_latest, p_watched) $$;
@@ -23,7 +23,7 @@ create function t.lease(p_node int) returns text language sql as $$
 	select concat_ws(' ', case when lost_at is null then 'held' else 'lost' end, case when loss_ended_at is not null then 'fenced' end) from rota.node_lease where node_id = p_node $$;
 select t.back(i) from generate_series(1, 4) i \g /dev/null
 
--- Who has not watched the clock long enough judges nobody, and nobody who sees it ahead of itself.
+-- A nodemgrd judges no node if it has watched the clock for less than the lease, or finds the clock set forward.
 select t.ended(3, 1) \g /dev/null
 select is(t.look(null, 1000), null, 'whoever has not read the clock judges nobody');
 select is(t.look(t.usec('-2 seconds'), 1000), null, 'nor who finds the clock set forward');
@@ -31,7 +31,7 @@ select is(t.look(t.usec('1 second'), 29), null, 'nor who has watched it for less
 select is(t.lease(3), 'held', 'nothing was written');
 select is((select clock from api.node_judge(null, 0)), t.usec('0'), 'but the clock is answered');
 
--- fence: down at the lease's end; ended, as of the last moment known, when the margin is over too.
+-- fence: the node is down at the end of its lease; its attempts end, as of the last known moment, once the margin is over too.
 select t.going() as j \gset
 select t.going('{"ends_on_node_loss": false}') as k \gset
 update rota.allocation set started_at = now() - interval '1 hour' where job_id in (:j, :k);
@@ -58,7 +58,7 @@ select is(t.state(:'k' || '.a'), 'running', 'what is kept is not');
 select is((select cpus_used from rota.node_used where node_id = 3), 1, 'and holds what it has');
 select t.right('fence');
 
--- Late reports: nothing changes, all is kept; what still runs is killed.
+-- Late reports change nothing and are kept as rejected; an attempt that still runs is killed.
 select count(*) as orphans from rota.rejected_report \gset
 delete from rota.node_order;
 create function t.late(p_job bigint, p_kind text, p_more jsonb default '{}') returns int language sql as $$
@@ -73,7 +73,7 @@ select is((select count(*) from rota.node_order where job_id = :j + 1000 and kin
 select is((select count(*) from rota.rejected_report) - :orphans, 4::bigint, 'all are kept as orphans');
 select results_eq(format('select s, a from rota.step s join rota.attempt a using (job_id, step_id) where job_id = %s', :j), 'select s, a from before', 'and nothing has changed');
 
--- Back: what is kept goes on; orphaned attempts are killed before the node serves.
+-- The node is back: attempts that may go on do; orphaned attempts are killed before the node serves.
 delete from rota.node_order;
 select is(t.back(3, jsonb_build_object('attempts', jsonb_build_array(:j || '.0.1', :k || '.0.1'), 'reported', '[]'::jsonb)), 1, 'one of two should not be there');
 select is((select string_agg(kind || ' ' || job_id, ',') from rota.node_order), 'kill ' || :j, 'it is killed');
@@ -89,7 +89,8 @@ select t.finish(:'k' || '.a') \g /dev/null
 select is(t.job(:k), 'completed', 'and completes');
 select t.right('back');
 
--- What a node should have and does not: lost, unless its journal has more to tell or the order is still on its way.
+-- An attempt that the node should have and lacks: lost, unless the node's journal has more to report or the launch request is on
+-- its way.
 select t.going('{"ends_on_node_loss": false}') as j \gset
 select t.going() as k \gset
 select t.submit('alice', '[{"name": "a"}]') as l \gset
@@ -101,7 +102,7 @@ select is(t.states(:j) || ' ' || t.states(:k) || ' ' || t.states(:l), 'a:pending
 select is((select message from rota.attempt where job_id = :j), 'the node has nothing of it any more', 'and why');
 select t.right('missing');
 
--- Another boot.
+-- The node has another boot.
 select t.back(3, '{"boot_id": "other", "attempts": [], "reported": []}') \g /dev/null
 select is(t.states(:k) || ' ' || t.states(:l), 'a:pending a:pending', 'rebooted: all is lost');
 select is((select array_agg(from_state || ' ' || to_state || ' ' || reason order by node_event_id desc) from (select * from rota.node_event where node_id = 3 order by node_event_id desc limit 2) e),
@@ -109,7 +110,7 @@ select is((select array_agg(from_state || ' ' || to_state || ' ' || reason order
 select is((select state from rota.node where node_id = 3), 'up', 'and serves');
 select t.right('rebooted');
 
--- keep, until an administrator declares the node dead.
+-- keep: attempts stay until an administrator declares the node dead.
 select t.going('{"ends_on_node_loss": false}', '{4}') as j \gset
 select t.going('{"ends_on_node_loss": false}', '{4}', '{"requeue": false}') as k \gset
 prepare dead as select api.admin_change(0, 'root', '{"object": "node", "action": "dead", "name": "n4", "values": {"reason": "burnt"}}');
@@ -128,7 +129,7 @@ select is((select after ->> 'reason' from rota.admin_event where action = 'dead'
 select t.right('dead');
 select is(t.back(4, jsonb_build_object('attempts', jsonb_build_array(:j || '.0.1'), 'reported', '[]'::jsonb)), 1, 'should it come back, it does not serve before that is gone');
 
--- Flapping.
+-- A node whose lease ends again and again (flapping).
 select api.admin_change(0, 'root', '{"object": "setting", "action": "change", "name": "flap_count", "values": {"value": "2"}}') \g /dev/null
 select t.back(1), t.ended(1, 1), t.judge(), t.back(1) \g /dev/null
 select is((select state from rota.node where node_id = 1), 'up', 'down once');
@@ -146,7 +147,7 @@ select api.admin_change(0, 'root', '{"object": "setting", "action": "change", "n
 select t.ended(1, 1), t.judge(), t.back(1) \g /dev/null
 select is((select state from rota.node where node_id = 1), 'up', 'nor anything where it is not wanted');
 
--- What the attempt is sent about its nodes: the node that gets it, the node and its state.
+-- t.changes: the messages to an attempt about its nodes: the receiving node, the other node and its state.
 create function t.changes(p_label text) returns text language sql as $$
 	select string_agg(format('n%s:%s %s %s', o.node_id, o.args ->> 'name', o.args ->> 'state', o.args ->> 'reason'), ', ' order by o.order_id)
 	from t.step(p_label) s join rota.node_order o on o.job_id = s.job_id and o.step_id = s.step_id and o.attempt = s.attempt and o.kind = 'node';
@@ -177,7 +178,7 @@ select is(concat_ws(' ', t.state(:'j' || '.a'), t.orders(:'j' || '.a')), 'runnin
 select t.report(t.say(:'j' || '.a', 'done', '{"outcome": "node_fail", "cause": "node_lost"}'), t.say(:'j' || '.a', 'end')) \g /dev/null
 select is(t.state(:'j' || '.a'), 'pending', 'and it runs again');
 select api.job_cancel(0, 'root', t.request(:'j')), t.back(2) \g /dev/null
--- A node that is drained, failing, reserved within the time limit, or back. With --notify, all nodes are sent it.
+-- Messages about a node that is drained, failing, reserved within the time limit, or back. With --notify, all nodes get them.
 select t.going('{}', '{2,3}', '{"nodes_min": 2, "spec": "output=0:\nnotify=2:10\n", "time_limit_s": 3600}') as j \gset
 select api.admin_change(0, 'root', '{"object": "node", "action": "drain", "name": "n3", "values": {"reason": "disk"}}') \g /dev/null
 select is(t.changes(:'j' || '.a'), 'n2:n3 drained disk, n3:n3 drained disk', 'a drained node');
@@ -202,14 +203,14 @@ select t.report(t.say(:'j' || '.a', 'done', '{}', 2), t.say(:'j' || '.a', 'end',
 select api.admin_change(0, 'root', '{"object": "node", "action": "drain", "name": "n3", "values": {"reason": "disk"}}') \g /dev/null
 select is(t.changes(:'j' || '.a'), null, 'what has ended is sent nothing');
 select api.admin_change(0, 'root', '{"object": "node", "action": "resume", "name": "n3"}') \g /dev/null
--- Its script had ended, and only the node that is lost was waited for.
+-- The tasks of the attempt had ended on all nodes but the lost one: the step has completed.
 select t.wide('{"nodes_min": 2}') as j \gset
 select t.report(t.say(:'j' || '.a', 'done', '{}', 2), t.say(:'j' || '.a', 'end', '{}', 2), t.say(:'j' || '.a', 'done', '{}', 3), t.say(:'j' || '.a', 'end', '{}', 3)) \g /dev/null
 select t.ended(4, 11), t.judge() \g /dev/null
 select is((select concat_ws(' ', state, attempt) from t.step(:'j' || '.a')), 'completed 1', 'only the lost node was waited for: completed');
 select t.right('no-kill, at the end');
 
--- A modification cannot make a step that runs be ended, or kept, otherwise than its nodes know.
+-- A modification cannot change the node-loss policy of a running step, because its nodes have the earlier one.
 select t.going('{}', '{1}') as j \gset
 select throws_ok(format($$select internal.modify_check('admin', null, %s, 0, '{}', E'output=0:\nfence=1:1\n')$$, :j), 'RT409', null, 'the policy of a step that has started stays');
 select * from finish();

@@ -1,10 +1,10 @@
--- Leases between sessions that are really there, both orders of each pair: whoever comes second waits for the first, finds what that has
--- left, and nobody waits in a ring. What the sessions do is committed, so this file has a database of its own.
+-- Leases between real sessions, in both orders of each pair: the second session waits for the first, sees its result, and there
+-- is no deadlock. The sessions commit, so this file has a database of its own.
 \set name lease_race
 \ir own.psql
 create function t.ended(p_node int, p_seconds int) returns void language sql as $$
 	update rota.node_lease set renewed_at = now() - make_interval(secs => lease_s + p_seconds), expires_at = now() - make_interval(secs => p_seconds) where node_id = p_node $$;
--- Session a does p_first and has not committed when b does p_second; what b answers when a has.
+-- t.race: session a does p_first and has not committed when b does p_second. Returns the answer of b after the commit of a.
 create function t.race(p_first text, p_second text, p_waits boolean default true) returns text language plpgsql as $$
 declare
 	v_answer text;
@@ -18,7 +18,7 @@ begin
 	end if;
 	perform dblink_exec('a', 'commit');
 	select x.v into v_answer from dblink_get_result('b') x (v text);
-	-- The result behind the last one is empty.
+	-- libpq ends the results of a query with an empty one.
 	perform x.v from dblink_get_result('b') x (v text);
 	return coalesce(v_answer, '');
 exception when others then
@@ -43,7 +43,7 @@ select * from no_plan();
 select t.open(n) from unnest('{a,b}'::text[]) n \g /dev/null
 \set judge '\'select count(*) from t.judge()\''
 
--- A renewal against the end of the lease.
+-- A renewal and the end of the same lease.
 select t.going(3) as label, t.ended(3, 11) \gset
 select is(t.race(:judge, 'select count(*) from api.node_renew(array[3])'), '0', 'judged first: the renewal comes too late');
 select is(t.lives(:'label'), 'pending 1', 'and the attempt is over');
@@ -52,7 +52,7 @@ select t.going(3) as label, t.ended(3, 11) \gset
 select is(t.race('select count(*) from api.node_renew(array[3])', :judge), '0', 'renewed first: there is nothing to judge');
 select is(t.lives(:'label'), 'running 1', 'and the attempt goes on');
 
--- A registration against it: of a node that says what it has.
+-- A registration and the end of the lease, with and without attempts on the node.
 select t.ended(3, 11), format('select t.back(3, %L)', jsonb_build_object('attempts', jsonb_build_array(replace(:'label', '.a', '.0.1')), 'reported', '[]'::jsonb)) as back \gset
 select is(t.race(:'back', :judge), '0', 'registered first: not lost');
 select is(t.lives(:'label'), 'running 1', 'and the attempt goes on');
@@ -61,7 +61,7 @@ select is(t.race(:judge, :'back'), '1', 'judged first: what the node has should 
 select is(t.lives(:'label') || ' ' || (select state from rota.node where node_id = 3), 'pending 1 down', 'and it does not serve');
 select t.home(3), t.later() \g /dev/null
 
--- The end of an attempt against the loss of its node.
+-- The end of an attempt and the loss of its node.
 create function t.end_of(p_label text) returns text language sql as $$
 	select format('select t.report(%L::jsonb, %L::jsonb)', t.say(p_label, 'done'), t.say(p_label, 'end')) $$;
 select t.going(3) as label, t.ended(3, 11) \gset
@@ -75,7 +75,7 @@ select is(t.race(:judge, :'ended'), '0', 'judged first: the report changes nothi
 select is(t.lives(:'label'), 'pending 1', 'and it runs again');
 select t.home(3), t.later() \g /dev/null
 
--- A start against it.
+-- A start and the loss of its node.
 select t.submit('alice', '[{"name": "a"}]') || '.a' as label, t.ended(3, 11) \gset
 select is(t.race(:judge, format('select t.start(%L, %L)', :'label', '{3}')), '40001', 'judged first: nothing starts there');
 select is(t.lives(:'label'), 'pending 0', 'the scheduler decides anew');
@@ -85,7 +85,7 @@ select is(t.lives(:'label'), 'starting 1', 'the attempt is not yet looked at');
 select t.judge() \g /dev/null
 select is(t.lives(:'label'), 'pending 1', 'but at the next look');
 
--- An administrator's word against the node's return.
+-- An administrator declares a node dead while the node returns.
 select t.home(3), t.later() \g /dev/null
 create function t.keep(p_label text) returns void language sql as $$ update rota.attempt set ends_on_node_loss = false where ended_at is null and job_id = split_part(p_label, '.', 1)::bigint $$;
 select t.going(3) as label \gset
@@ -100,8 +100,8 @@ select t.judge() \g /dev/null
 select is(t.race(:'dead', :'back'), '1', 'declared dead first: it comes back with what should not be there');
 select is(t.lives(:'label'), 'pending 1', 'that runs again');
 
--- A start against the registration of a node that has an attempt of that number from another server. It comes between the first look of
--- the registration, which waits for it, and the second one.
+-- A start and the registration of a node that has an attempt of the same number from another server. The start comes between the
+-- two reads of the registration; the registration waits for it.
 create function t.again(p_kept text) returns text language plpgsql set client_min_messages = error as $$
 declare
 	v_label text := t.submit('alice', '[{"name": "a"}]') || '.a';

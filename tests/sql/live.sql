@@ -1,8 +1,9 @@
--- Schema live: ranges of jobs in which everything is over cost what goes on nothing, and what goes on still finds what it asks of them.
+-- Schema live: ranges of jobs that are all over cost working statements nothing, and live steps still find the ended rows that
+-- they refer to.
 begin;
 \ir world.psql
 select * from no_plan();
--- How many ranges a statement on a table would open.
+-- t.opened: the number of ranges that a statement on a table would open.
 create function t.opened(p_table text) returns int language plpgsql as $$
 declare
 	v_plan json;
@@ -16,7 +17,7 @@ create function t.from_job() returns bigint language sql as $$ select f.job_id f
 select set_eq($$select table_name::text from information_schema.views where table_schema = 'live'$$, $$select * from internal.range_tables() union select 'recent_job'$$, 'all tables of jobs are there');
 select is((select string_agg(r.from_job || '-' || r.to_job, ' ') from internal.range_bounds() r), '0-1000000', 'a new site has one range');
 
--- What lives keeps its range.
+-- A range with a live job stays in schema live.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as j \gset
 select t.submit('alice', '[{"name": "x", "array": {"indices": [[0,1,1]], "size": 2, "limit": null}}]') as arr \gset
 create function t.again() returns jsonb language sql as $$
@@ -39,7 +40,7 @@ select is(t.from_job(), 1000000::bigint, 'nothing lives in it any more');
 select is(t.opened(x), 1, 'one range is opened of ' || x) from internal.range_tables() x;
 select is((select count(*) from live.job), 0::bigint, 'what is over is not in sight');
 
--- Nothing of it is lost, and nothing of it comes back.
+-- No row of a range that has left schema live is lost, and none of its rows comes back there.
 select is(api.job_show(t.uid('alice'), 'alice', t.request(:'j')) #>> '{jobs,0,state}', 'completed', 'it is shown');
 select is((select count(*) from acct.job), 3::bigint, 'and stands in the accounting');
 select is(t.again(), format('{"job_id": %s, "steps": 1, "known": true}', :'again')::jsonb, 'who asks again for a job of this day is answered with it');
@@ -52,7 +53,7 @@ select is(t.report(:'late'::jsonb), 0, 'what a node says once more changes nothi
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')), api.job_hold(t.uid('alice'), 'alice', t.request(:'arr')) \g /dev/null
 select set_eq(format('select * from rota.event where job_id in (%s, %s)', :j, :arr), 'select * from before', 'neither that nor who asks for its end changes anything');
 
--- New jobs still refer to it.
+-- New jobs still refer to jobs of that range.
 select t.submit('alice', '[{"name": "c"}, {"name": "d"}, {"name": "e"}, {"name": "f"}]', format('[{"step": "c", "job": %1$s}, {"step": "d", "kind": "same_nodes", "job": %1$s, "peer": "a"},
 	{"step": "e", "kind": "other_nodes", "job": %1$s, "peer": "b"}, {"step": "f", "job": %1$s, "condition": "fail"}]', :j)::jsonb) as k \gset
 select is(t.states(:k), 'c:pending d:pending e:pending f:skipped', 'what has ended well is waited for no longer, who waited for its failure is not needed');
@@ -66,7 +67,7 @@ select t.submit('alice', '[{"name": "y", "array": {"indices": [[0,1,1]], "size":
 select isnt(t.states(:corr), null, 'an array that corresponds to one that is over is judged');
 select is((select count(*)::int from t.wrong()), 0, 'nothing is held that is not accounted for');
 
--- A range is taken apart as before, and keys hold within one.
+-- A range is detached as before, and foreign keys hold within a range.
 select throws_ok(format($$insert into rota.attempt (job_id, step_id, attempt, time_limit_s, node_ids, nodes) values (%s, 99, 1, 0, '{1}', '{n1}')$$, :k), '23503', null, 'no attempt without a step');
 select api.usage_roll(1000) \g /dev/null
 select is(api.range_detach(0, 'root', '{"from": "0"}') ->> 'detached', 'true', 'the range can go');

@@ -1,5 +1,5 @@
--- The leader between sessions of users that have jobs locked, and keep them: what is locked is left out, everything else goes on, and what was
--- left out goes on when it is free. What the sessions do is committed, so this file has a database of its own.
+-- The leader beside sessions of users that keep jobs locked: the leader leaves out locked jobs, all else goes on, and the jobs
+-- that were left out go on when they are free. The sessions commit, so this file has a database of its own.
 \set name locked_race
 \ir own.psql
 create function t.ask(p_session text, p_sql text) returns text language sql as $$ select string_agg(x.v, ' ' order by x.v) from dblink(p_session, p_sql) x (v text) $$;
@@ -8,7 +8,7 @@ begin
 	perform dblink_exec(p_session, 'begin');
 	return t.ask(p_session, format('select api.job_signal(t.uid(''alice''), ''alice'', %L)::text', t.request(p_label, '{"signal": "USR1"}')));
 end $$;
--- The leader's calls, each a transaction of its own.
+-- The calls of the leader, each in a transaction of its own.
 create function t.starting(p_wait boolean, variadic p_labels text[]) returns text language sql as $$
 	select format('select x.job_id || ''.'' || x.step_id from api.schedule_commit(%s, %L, %L, %L) x', t.term(), jsonb_agg(d),
 		jsonb_agg(jsonb_build_object('node_ids', d -> 'nodes', 'kind', 'launch', 'job_id', d -> 'job', 'step_id', d -> 'step', 'attempt', d -> 'attempt', 'body', 'order', 'signature', 'abcd')), p_wait)
@@ -33,7 +33,8 @@ select is(t.pending(), :'v' || '.a', 'it is offered as ever');
 select is(t.ask('b', t.starting(false, :'v' || '.a')), :'v' || '.0', 'once it is free it starts');
 select t.right('a start that was left out');
 
--- What a job's start may reach: who has locked that, has the job. Elements go with their array.
+-- A start locks the jobs that it may change: if a dependent's job is locked, so is the start. Elements are left out with their
+-- array.
 select t.one() as v, t.submit('bob', '[{"name": "a", "array": {"indices": [[0,3,1]], "size": 4}}]') as j,
 	t.submit('bob', '[{"name": "a", "array": {"indices": [[0,3,1]], "size": 4}}]') as k \gset
 select t.submit('alice', '[{"name": "w"}]', format('[{"step": "w", "job": %s, "condition": "start"}]', :j)::jsonb) as w \gset
@@ -44,7 +45,7 @@ select is(t.ask('b', t.starting(false, :'j' || '.a/0', :'j' || '.a/1')), :'j' ||
 select is((select deps_waiting from rota.step where job_id = :w), 0, 'which is released');
 select t.right('a start behind which a locked job waits');
 
--- What time brings.
+-- Timer-driven transitions.
 select t.one() as v, t.one() as j \gset
 update rota.step set start_by = now() - interval '1 second' where job_id in (:v, :j);
 select t.lock('a', :'v' || '.a') \g /dev/null
@@ -55,7 +56,7 @@ select is(t.ask('b', t.tick()), null, 'the next one has nothing left to do');
 select is(t.state(:'v' || '.a'), t.state(:'j' || '.a'), 'and has made this one, too');
 select t.right('a deadline that was left out');
 
--- Refusals.
+-- Refusals by the signer.
 select t.one() as v, t.one() as j \gset
 select t.lock('a', :'v' || '.a'), format('select api.schedule_refuse(%s, %L, %L, %L)::text', t.term(), array[:v, :j], '{0,0}', '{bad,bad}') as refuse \gset
 select is(t.ask('b', :'refuse'), '1', 'of two that are refused, one is locked');

@@ -4,7 +4,7 @@ begin;
 \ir world.psql
 \ir admin.psql
 select * from no_plan();
--- What a statement answers when a role says it: its value, or the SQLSTATE.
+-- t.as: the result of a statement that a role executes: its value, or the SQLSTATE.
 create function t.as(p_role text, p_statement text) returns text language plpgsql as $$
 declare
 	v_answer text;
@@ -28,7 +28,7 @@ create function t.register(p_role text, p_name text) returns text language sql a
 	select t.as(p_role, format('select name from api.node_register(%L)', jsonb_build_object('nodes', jsonb_build_array(jsonb_build_object('name', p_name, 'boot_id', 'b', 'version', 'v', 'address', 'here',
 		'found', '{"cpus": 4, "mem_mb": 4000}'::jsonb, 'lease_s', 30, 'margin_s', 60, 'attempts', '[]'::jsonb, 'reported', '[]'::jsonb))))) $$;
 
--- Nodes of before have no login: rota_node speaks for them, until they have moved.
+-- Nodes of older versions have no login of their own: rota_node speaks for them until they have moved to one.
 update rota.node set login = null;
 select is(t.logins('n1'), 'shared', 'a node of before has none');
 select is(t.register('rota_node', 'n1'), 'n1', 'and is served as before');
@@ -65,7 +65,7 @@ select is(left(t.admin('node', 'n1', '{"login": "relay"}'), 5), 'RT422', 'a node
 select is((select count(*) from rota.admin_event e where e.action = 'enroll' and e.given::text ~ 'SCRAM'), 0::bigint, 'no verifier is recorded');
 select is((select e.given from rota.admin_event e where e.action = 'enroll' and e.name = 'n2'), '{"logins": ["n2"]}', 'the enrolment is');
 
--- Each function: node n1 asks about n2.
+-- Each function: the session of node n1 passes node n2.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a', '{2}') \g /dev/null
 select order_id as o from rota.node_order where job_id = :j \gset
@@ -92,7 +92,7 @@ select is((select count(*) from rota.node_order where order_id = :o), 0::bigint,
 select is(t.blobs('rota_node_n2'), '0', 'whose script it gets no more');
 select is(t.as('rota_jobmgr', 'select count(*) from api.node_renew(array[1])'), '42501', 'who is no process manager may not call them at all');
 
--- Revoked, deleted.
+-- A login that is revoked or deleted.
 select is((select rolcanlogin from pg_roles where rolname = 'rota_node_n2'), true, 'a login that is open');
 select is((select rolconnlimit from pg_roles where rolname = 'rota_node_n2'), 20, 'with a limit of its sessions');
 select is(t.admin('node', 'n2', '{}', 'revoke'), 'true', 'is revoked');

@@ -1,4 +1,4 @@
--- Mail about jobs: made with the events that were asked for, taken by a runnerd, tried again, given up.
+-- Mail about jobs: written with the events that the job asks for, taken by a runnerd, tried again, given up.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -9,10 +9,10 @@ create function t.asking(p_types text, p_steps jsonb default '[{"name": "a"}]', 
 	select t.submit('alice', p_steps, p_edges, jsonb_build_object('mail_type', p_types) || p_more) $$;
 create function t.take(p_room int default 100) returns text language sql as $$
 	select string_agg(label || ' to ' || recipient, ', ' order by mail_id) from api.mail_take(p_room, 60) $$;
--- The time until the next try is over.
+-- t.due: make all mails due, as if the time until the next try were over.
 create function t.due() returns void language sql as $$ update rota.mail set due_at = now() where due_at is not null $$;
 
--- A job that asks for none.
+-- A job that asks for no mail.
 select t.submit('alice', '[{"name": "a"}]', '[]', '{"mail_user": "alice@example.org"}') as j \gset
 select t.pass(:'j' || '.a') \g /dev/null
 select is(t.mailed(:j), null, 'no mail without --mail-type');
@@ -56,7 +56,7 @@ select is(t.after('ALL', :k), 'INVALID_DEPEND', 'a dependency that can never be 
 select is(t.after('END,FAIL', :k), 'FAIL', 'else it is a failure');
 select is(t.after('END', :k), 'END', 'else an end');
 
--- Run again: each attempt that is queued again; of an array the first one, unless its elements are asked for.
+-- REQUEUE: one mail for each attempt that is queued again; of an array only for the first, unless ARRAY_TASKS is asked for.
 select t.asking('REQUEUE', '[{"name": "a", "retry": 2}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.fail(:'j' || '.a'), t.later(), t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.fail(:'j' || '.a') \g /dev/null
 select is(t.mailed(:j), 'REQUEUE@a#1 REQUEUE@a#2', 'queued again twice');
@@ -82,7 +82,7 @@ select is((select string_agg(event || substring(internal.step_label(job_id, step
 	'BEGIN[0] END[0] BEGIN[1] FAIL[1] BEGIN[2] END[2]', 'each element begins and ends once');
 select is((select count(*) from rota.mail_watch where job_id = :j), 0::bigint, 'and the job is not watched any more');
 
--- Shares of the time limit: the highest that has been reached, without the time that it was suspended.
+-- TIME_LIMIT_n: the highest share of the time limit that was reached, without the time for which the step was suspended.
 select t.asking('TIME_LIMIT_50,TIME_LIMIT_80,TIME_LIMIT_90', '[{"name": "a", "time_limit_s": 100}, {"name": "none", "time_limit_s": 0}]') as j \gset
 select t.commit(t.decision(:'j' || '.a'), t.decision(:'j' || '.none')), t.run(:'j' || '.a'), t.run(:'j' || '.none') \g /dev/null
 create function t.used(p_label text, p_s int) returns text language plpgsql as $$
@@ -105,7 +105,7 @@ update rota.attempt set suspended_at = now() - interval '1 hour' where job_id = 
 select is(t.used(:'k' || '.a', 3700), null, 'and now');
 update rota.attempt set suspended_at = null where job_id = :k;
 select is(t.used(:'k' || '.a', 135), 'TIME_LIMIT_80@a#1', 'it runs on');
--- What is modified counts from then on.
+-- A modification of --mail-type counts from then on.
 select t.asking('END') as m \gset
 select is((select count(*) from rota.mail_watch where job_id = :m), 0::bigint, 'not watched');
 select api.job_modify(t.uid('alice'), 'alice', t.request(:'m', '{"job": {"mail_type": "TIME_LIMIT_80"}}')) \g /dev/null
@@ -113,7 +113,7 @@ select is((select count(*) from rota.mail_watch where job_id = :m), 1::bigint, '
 select api.job_modify(t.uid('alice'), 'alice', t.request(:'m', '{"job": {"mail_type": "ALL"}}')) \g /dev/null
 select is((select count(*) from rota.mail_watch where job_id = :m), 0::bigint, 'not any more');
 
--- Taken, reported, shown.
+-- Mails are taken, reported and shown.
 delete from rota.mail;
 delete from rota.mail_watch;
 select t.asking('ALL', '[{"name": "a"}]', '[]', '{"name": "heat", "mail_user": "a@example.org", "comment": "a secret"}') as j \gset
@@ -135,7 +135,7 @@ select is((select message from rota.mail), null, 'a second report changes nothin
 select is((select row(m ->> 'event', m ->> 'recipient', m ->> 'tries', m ->> 'sent_at' is not null)::text
 	from jsonb_array_elements(api.job_show(t.uid('alice'), 'alice', t.request(:'j')) #> '{jobs,0,mails}') m), '(BEGIN,a@example.org,3,t)', 'shown to the owner');
 select is(api.job_show(t.uid('bob'), 'bob', t.request(:'j')) #> '{jobs,0,mails}', 'null', 'to nobody else');
--- Given up.
+-- Mails that are given up after several tries.
 select t.run(:'j' || '.a'), t.fail(:'j' || '.a', 3) \g /dev/null
 select is((select subject from api.mail_take(9, 60)), format('Rota job %s (heat) ended: failed (exit code 3)', :j), 'the end');
 select mail_id as m from rota.mail where event = 'FAIL' \gset
@@ -150,7 +150,7 @@ select is((select row(tries, due_at is null, message)::text from rota.mail where
 update rota.mail set tries = 0, due_at = now(), made_at = now() - interval '25 hours' where job_id = :j;
 select is(t.take(), null, 'what is a day old is not sent');
 select is((select message from rota.mail where job_id = :j), 'given up after 5 tries; not sent within 24 hours', 'and says so');
--- Of one job no more than so many, but its end.
+-- No job has more mails than setting mail_job_max, apart from the mail about its end.
 update rota.setting set value = '3' where name = 'mail_job_max';
 select t.asking('ALL,ARRAY_TASKS', '[{"name": "a", "array": {"indices": [[0,5,1]], "size": 6}}]') as j \gset
 select t.pass(:'j' || '.a', '{4}', jsonb_build_object('position', p)) from generate_series(0, 5) p \g /dev/null
@@ -162,7 +162,7 @@ select is((select count(*) from api.mail_take(9, 60)), 4::bigint, 'a batch may p
 insert into rota.mail (job_id, step_id, attempt, event) values (:j, 2, 2, 'REQUEUE'), (:j, -1, 0, 'FAIL');
 select is(t.take(), format('mail FAIL about job %s to alice', :j), 'the job''s end is always sent');
 select is((select message from rota.mail where job_id = :j and attempt = 2), format('given up: job %s has had 3 mails', :j), 'the others are not');
--- The view.
+-- The view acct.mail and the constraints of rota.mail.
 select is((select string_agg(distinct event, ' ') from acct.mail where job_id = :j), 'BEGIN END FAIL REQUEUE', 'in acct.mail');
 select throws_ok('insert into rota.mail (job_id, step_id, attempt, event) values (1, 0, 0, ''LUNCH'')', '23514', null, 'no other event');
 select throws_ok('insert into rota.mail (job_id, step_id, attempt, event, sent_at) values (1, 0, 0, ''END'', now())', '23514', null, 'sent and due');

@@ -1,4 +1,4 @@
--- Modification: what may change in which state, who may, and what of it reaches nodes and the queue.
+-- Modification: which options may change in which state, who may change them, and which changes reach nodes and the queue.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -7,7 +7,7 @@ select api.admin_change(0, 'root', v::jsonb) from unnest(array[
 	'{"object": "account", "action": "create", "name": "acc"}',
 	'{"object": "qos", "action": "create", "name": "fast", "values": {"priority": 10}}',
 	'{"object": "partition", "action": "create", "name": "side", "values": {"nodes": "n4", "max_time_s": 500, "allow_groups": "phys"}}']) v \g /dev/null
--- As the gate does it: read, change, hand over.
+-- t.modify: read the spec, change it and submit the changes, as the HTTP API does.
 create function t.modify(p_user text, p_label text, p_changed jsonb default '{}', p_job jsonb default '{}', p_spec text default null) returns text language plpgsql as $$
 declare
 	v_spec jsonb;
@@ -31,7 +31,7 @@ select is((:'spec'::jsonb #> '{steps,0}') - '{script_hash,environment_hash,job}'
 	'licenses', '{}'::jsonb, 'exclusive', false, 'constraint', '', 'nodelist', '[]'::jsonb, 'exclude', '[]'::jsonb, 'time_limit_s', 60, 'time_min_s', null, 'begin_at', null, 'deadline_at', null, 'requeue', true, 'retry', 0, 'sample_s', null, 'reservation', null,
 	'hold', false, 'group', null, 'keep', '{}'::jsonb, 'deps_any', false, 'with_set', null, 'image', null, 'eternal', false, 'prep', null, 'spec', E'output=0:\n', 'array', null), 'a step as it stands');
 select is(jsonb_array_length(:'spec'::jsonb -> 'steps'), 2, 'both steps of the job');
--- Pending: whatever makes sense.
+-- A pending step: nearly all options.
 select is(t.modify('alice', :'j' || '.a', '{"cpus_per_task": 2, "mem_mb": 70, "ntasks": 2, "gres": {"gpu": 1}, "constraint": "ib", "nodelist": ["n2"], "exclude": ["n3"], "exclusive": true, "retry": 3, "requeue": false, "keep": {"cpus": true}, "group": "g"}',
 	'{}', E'output=1:x\n'), :'j' || '.a modified', 'a pending step');
 select is((select concat_ws(' ', cpus_per_task, mem_mb, ntasks, gres, "constraint", nodelist, exclude, exclusive, retry, requeue, keep, group_name, spec, encode(auth, 'hex') = repeat('ab', 32)) from rota.step_request where job_id = :j and step_id = 0),
@@ -59,7 +59,7 @@ select is(t.modify('alice', :'j', '{}', '{"qos": "nix"}') like 'RT422%', true, '
 
 select api.job_cancel(0, 'root', t.request(:'j')) \g /dev/null
 
--- Running: time, and what says nothing to the node.
+-- A running step: its time limit, and options that its nodes need not be sent.
 select t.submit('alice', '[{"name": "a", "time_limit_s": 100}, {"name": "b"}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a') \g /dev/null
 select is(t.modify('alice', :'j' || '.a', '{"time_limit_s": 50}'), :'j' || '.a modified', 'the owner shortens');
@@ -93,7 +93,7 @@ select is(t.modify('alice', :'j', '{"time_limit_s": 5}'), :'j' || '.b modified',
 select t.pass(:'j' || '.b') \g /dev/null
 select is(t.modify('alice', :'j') like 'RT409 job % has ended', true, 'nor a job that has');
 
--- Arrays: the limit, always; indices, never; one element, never.
+-- Arrays: their limit always, their indices never, and no single element.
 select t.submit('alice', '[{"name": "r", "array": {"indices": [[0,9,1]], "size": 10, "limit": 2}}]') as j \gset
 select is(t.modify('alice', :'j', '{"array": {"indices": [[0,9,1]], "size": 10, "limit": 3}}'), :'j' || '.r modified', 'the limit');
 select is(t.pending(), :'j' || '.r*3', 'counts');
@@ -104,12 +104,12 @@ select is(t.orders(:'j' || '.r[0]'), 'limit@n1', 'the elements that run get thei
 select is(t.modify('alice', :'j', '{"array": {"indices": [[0,4,1]], "size": 5, "limit": null}}') like 'RT409%the indices of an array cannot be modified', true, 'the indices');
 select is(t.modify('alice', :'j', '{"mem_mb": 10}') like 'RT409%it has started%', true, 'its size');
 select is(t.modify('alice', :'j' || '.r[3]', '{"time_limit_s": 30}') like 'RT422%one by one', true, 'one element');
--- Peers bind the number of nodes.
+-- The number of nodes cannot change where a peer has the same nodes.
 select t.submit('alice', '[{"name": "a", "nodes_min": 2}, {"name": "b", "nodes_min": 2}]', '[{"step": "b", "peer": "a"}, {"step": "b", "kind": "same_nodes", "peer": "a"}]') as j \gset
 select is(t.modify('alice', :'j' || '.a', '{"nodes_min": 1}') like 'RT409%same-nodes%', true, 'nodes of a peer');
 select is(t.modify('alice', :'j' || '.b', '{"nodes_min": 1}') like 'RT409%same-nodes%', true, 'either way');
 select t.right('modifications');
--- What has ended is in the usage figures of its account and quality of service, though nothing of the job has started.
+-- An element or step that has ended counts in the usage of its account and quality of service, so these cannot change any more.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as j \gset
 select t.submit('alice', '[{"name": "r", "array": {"indices": [[0,9,1]], "size": 10, "limit": null}}]') as r \gset
 select api.job_cancel(t.uid('alice'), 'alice', t.request(x)) from unnest(array[:'j' || '.a', :'r' || '.r[3]']) x \g /dev/null
@@ -119,7 +119,8 @@ from unnest(array[:'j', :'r']) o cross join unnest(array['{"account": "acc"}', '
 select is(t.modify('alice', :'j', '{}', '{"nice": 3, "comment": "hi"}'), :'j' || '.b modified', 'what is no key of figures');
 select is_empty('select * from acct.usage_audit(''2000-01-01'', ''2100-01-01'')', 'usage is what was added up');
 
--- The leader keeps what it has read of a step until the step's version changes, or the stamp: both tell of every change.
+-- The leader caches the request of a step until the step's version or the stamp of all changes: each modification changes one of
+-- them.
 select t.submit('alice', '[{"name": "v"}, {"name": "w"}]') as v \gset
 create function t.version(p_label text) returns text language sql as $$
 	select q.version::text from api.schedule_queue(1000) q join t.step(p_label) s on s.job_id = q.job_id and s.step_id = q.step_id $$;
@@ -134,7 +135,7 @@ select is((select string_agg(distinct split_part(t.stale(:'v' || '.v', '{}', c::
 select t.version(:'v' || '.w') as w \gset
 select t.modify('alice', :'v' || '.v', '{"mem_mb": 8}') \g /dev/null
 select is(t.version(:'v' || '.w'), :'w', 'the other step is what it was');
--- Of an array too: how far it has come stands in the queue, and starts of its elements leave the head as it is.
+-- The same for an array: the queue has its progress, and starts of its elements leave the array's version unchanged.
 select t.submit('alice', '[{"name": "x", "array": {"indices": [[0, 4, 1]], "size": 5}}]') as x \gset
 select is((select string_agg(distinct t.stale(:'x' || '.x', c::jsonb), '') from unnest(array['{"mem_mb": 7}', '{"time_limit_s": 50}']) c), :'x' || '.x modified: true', 'an array is changed');
 select t.start(:'x' || '.x', '{2}', '{"position": 0}') \g /dev/null

@@ -1,4 +1,4 @@
--- Which running steps can be moved, at what cost, for those who ask for proposals.
+-- Which running steps can be moved, and at what cost, as proposals of moves need it.
 begin;
 \ir world.psql
 \ir checkpoint.psql
@@ -63,14 +63,14 @@ select is((t.step(:'m' || '.a')).end_wanted || ' ' || t.claims(), 'requeue ' || 
 select t.finish(:'m' || '.a', '{"outcome": "cancel", "cause": "evacuated", "exit": -1, "signal": 15}') \g /dev/null
 select is(t.state(:'m' || '.a') || (t.step(:'m' || '.a')).requeues, 'pending0', 'it may start at once, and that counts for nothing');
 
--- Elements of its array that stand ahead on its node do not take its CPUs.
+-- Pre-dispatched elements of the moved step's array, on its node, do not take over its CPUs.
 select t.submit('alice', '[{"name": "a", "cpus_per_task": 2, "mem_mb": 100, "checkpoint": {"driver": "app", "keep": 2}, "array": {"indices": [[0,9,1]], "size": 10, "limit": null}}]') as e \gset
 select t.commit(t.decision(:'e' || '.a', '{2}', '{"position": 0}'), t.decision(:'e' || '.a', '{2}', '{"position": 1, "predispatched": true}')) \g /dev/null
 select t.run(:'e' || '.a[0]'), t.says(:'e' || '.a[0]', 'take'), t.saved(:'e' || '.a[0]') \g /dev/null
 select is(t.move(:v, :e, jsonb_build_object('moving', jsonb_build_array(jsonb_build_object('job', :e, 'step', (t.step(:'e' || '.a[0]')).step_id, 'attempt', 1)))), 1, 'an element');
 select is((select string_agg(s.array_index || ':' || o.kind, ' ' order by o.order_id) from rota.node_order o join rota.step s using (job_id, step_id) where o.job_id = :e and o.kind in ('kill', 'checkpoint')), '1:kill 0:checkpoint', 'what stands ahead is queued again, before it saves itself');
 
--- One of two is not saved, or ends for another reason.
+-- Of two steps of a move, one cannot be saved, or ends for another reason.
 select t.submit('alice', :'saves') as x, t.submit('alice', :'saves') as y, t.submit('alice', '[{"name": "u"}]') as u \gset
 select t.start(v || '.a', '{3}'), t.run(v || '.a'), t.says(v || '.a', 'take'), t.saved(v || '.a') from unnest(array[:x, :y]) v \g /dev/null
 create function t.two(p_for bigint, p_one bigint, p_other bigint) returns int language sql as $$
@@ -105,7 +105,7 @@ select t.two(:u, :x, :y), api.job_cancel(t.uid('alice'), 'alice', t.request(:'u'
 select t.says(:'y' || '.a', 'take'), t.saved(:'y' || '.a') \g /dev/null
 select is((t.step(:'y' || '.a')).end_wanted, null, 'nor does anything end for a step that waits no more');
 rollback to two;
--- To empty a node: the places of those that move are kept, and they move although nothing waits.
+-- Moves to empty a node: the new places of the moved steps are reserved, and the steps move although no step waits.
 create function t.empty(p_node int, p_mover bigint, p_to int) returns int language sql as $$
 	select api.schedule_move(t.term(), jsonb_build_array(jsonb_build_object('empties', p_node, 'moving', jsonb_build_array(jsonb_build_object('job', p_mover, 'step', 0, 'attempt', 1)),
 		'steps', jsonb_build_array(jsonb_build_object('job', p_mover, 'step', 0, 'shares', jsonb_build_array(jsonb_build_object('node', p_to, 'cpus', 1, 'mem_mb', 0, 'gres', '{}'::jsonb, 'licenses', '{}'::jsonb))))))) $$;

@@ -1,5 +1,6 @@
--- A deadline that comes while an administrator is at the same node, in sessions that are really there: whoever is first, the other
--- waits, nobody is thrown out, and what is left is right. What they do is committed, and taken back at the end.
+-- A drain deadline is reached while an administrator changes the same node, in two real sessions: the second waits for the first,
+-- no session is cancelled, and the result is that of one after the other. The sessions commit; their changes are undone at the
+-- end.
 \ir shared.psql
 create function t.answer(p_name text) returns text language plpgsql as $$
 declare
@@ -27,7 +28,7 @@ create function t.admin(p_more text) returns text language sql as $$
 	select t.say('admin', format($s$select api.admin_change(0, 'root', '{"object": "node", "name": "race", %s}') ->> 'changed'$s$, p_more));
 $$;
 
--- The administrator has the node first, and puts the drain off.
+-- The administrator locks the node first, and postpones the drain.
 select t.due() \g /dev/null
 select dblink_exec('admin', 'begin'), t.say('admin', 'select internal.node_lock(array(select node_id from rota.node where name = ''race''))') \g /dev/null
 select dblink_send_query('leader', t.tick(:'term')) \g /dev/null
@@ -37,7 +38,7 @@ select dblink_exec('admin', 'commit') \g /dev/null
 select unalike(t.answer('leader'), '40P01%', 'and then the leader');
 select is(t.node(), 'unknown - 1', 'the drain is put off');
 
--- ... or calls it off.
+-- The administrator locks the node first, and cancels the drain.
 select t.admin('"action": "resume"'), t.due() \g /dev/null
 select dblink_exec('admin', 'begin'), t.say('admin', 'select internal.node_lock(array(select node_id from rota.node where name = ''race''))') \g /dev/null
 select dblink_send_query('leader', t.tick(:'term')) \g /dev/null
@@ -47,7 +48,7 @@ select dblink_exec('admin', 'commit') \g /dev/null
 select unalike(t.answer('leader'), '40P01%', 'the leader goes on');
 select is(t.node(), 'unknown - 0', 'and drains nothing');
 
--- The leader has it first: what was put off is drained, and the administrator has an answer.
+-- The leader locks the node first and drains it; the administrator, who postpones the drain, gets an answer.
 select t.due() \g /dev/null
 select dblink_exec('leader', 'begin'), t.say('leader', t.tick(:'term')) \g /dev/null
 select dblink_send_query('admin', $$select api.admin_change(0, 'root', '{"object": "node", "name": "race", "action": "drain", "values": {"reason": "later", "deadline": "now+1hours"}}') ->> 'changed'$$) \g /dev/null

@@ -7,7 +7,7 @@ create function t.offer(p_label text) returns text language sql as $$
 	from t.offered p where internal.step_label(p.job_id, p.step_id) = p_label;
 $$;
 
--- with: all in one decision, or none.
+-- with: all steps of the set start in one decision, or none.
 select t.submit('alice', '[{"name": "a", "with_set": 0}, {"name": "b", "with_set": 0}, {"name": "c"}]',
 	'[{"step": "b", "kind": "with", "peer": "a"}, {"step": "a", "kind": "other_nodes", "peer": "b"}, {"step": "c", "peer": "b"}]') as j \gset
 select is(t.pending(), format('%1$s.a %1$s.b', :j), 'both are offered');
@@ -33,14 +33,14 @@ select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j' || '.b')) \g /dev/
 select is(t.states(:j), 'a:dependency_failed b:cancelled', 'cancelled against the edge''s direction');
 select t.right('with, cancelled');
 
--- Several members to be with on their nodes: all are offered.
+-- A set of which a step has several members on whose nodes it runs (same-nodes): all members are offered.
 select t.submit('alice', '[{"name": "a", "with_set": 0}, {"name": "b", "with_set": 0}, {"name": "c", "with_set": 0}]',
 	'[{"step": "b", "kind": "with", "peer": "a"}, {"step": "c", "kind": "with", "peer": "a"}, {"step": "c", "kind": "same_nodes", "peer": "a"},
 	{"step": "c", "kind": "same_nodes", "peer": "b"}]') as j \gset
 select is(t.offer(:'j' || '.c'), 'with 0 3 same {0,1} other', 'two members of the set on whose nodes it is to run');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
 
--- same-nodes: the very nodes, kept in between as far as the follower needs them.
+-- same-nodes: the follower gets the very nodes of its peer; they are reserved in between, as far as the follower needs them.
 select t.submit('alice', '[{"name": "a", "nodes_min": 2, "cpus_per_task": 4, "mem_mb": 500}, {"name": "b", "nodes_min": 2, "ntasks": 2, "cpus_per_task": 3, "mem_mb": 900}]',
 	'[{"step": "b", "peer": "a"}, {"step": "b", "kind": "same_nodes", "peer": "a"}]') as j \gset
 select t.start(:'j' || '.a', '{3,2}'), t.run(:'j' || '.a') \g /dev/null
@@ -58,7 +58,7 @@ select is((select array_agg(mem_used_mb order by node_id) from rota.node_used), 
 select is((select count(*) from rota.allocation where job_id = :j and attempt = 0 and (ended_at is null or gone_at is null)), 0::bigint, 'nothing is kept any more');
 select t.right('taken over');
 select t.run(:'j' || '.b'), t.finish(:'j' || '.b') \g /dev/null
--- Kept no longer than there is somebody to keep it for: cancel, hold, the loss of the node.
+-- Nodes are no longer reserved once no follower needs them: cancellation, hold, loss of the node.
 create function t.keep() returns bigint language plpgsql as $$
 declare
 	v_job bigint := t.submit('alice', '[{"name": "a", "cpus_per_task": 2}, {"name": "b", "cpus_per_task": 2}]', '[{"step": "b", "peer": "a", "condition": "any"}, {"step": "b", "kind": "same_nodes", "peer": "a"}]');
@@ -91,7 +91,7 @@ select t.run(:'j' || '.a'), t.finish(:'j' || '.a'), t.pass(:'j' || '.b') \g /dev
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[{"step": "b", "kind": "same_nodes", "peer": "a"}]') as j \gset
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j' || '.a')) \g /dev/null
 select is(t.states(:j), 'a:cancelled b:dependency_failed', 'never placed: never the same nodes');
--- Two followers share what was held.
+-- Two followers share the reserved resources.
 select t.submit('alice', '[{"name": "a", "cpus_per_task": 4}, {"name": "b", "cpus_per_task": 3}, {"name": "c", "cpus_per_task": 3}]',
 	'[{"step": "b", "peer": "a"}, {"step": "b", "kind": "same_nodes", "peer": "a"}, {"step": "c", "peer": "a"}, {"step": "c", "kind": "same_nodes", "peer": "a"}]') as j \gset
 select t.pass(:'j' || '.a') \g /dev/null
@@ -99,7 +99,7 @@ select is((select array_agg(cpus order by step_id) from rota.allocation where jo
 select t.right('two followers');
 select t.pass(:'j' || '.b'), t.pass(:'j' || '.c') \g /dev/null
 select t.right('two followers, end');
--- Into an array: the first element takes over what was kept for the array.
+-- The follower is an array: its first element takes over the resources reserved for the array.
 select t.submit('alice', '[{"name": "a", "cpus_per_task": 2}, {"name": "r", "cpus_per_task": 2, "array": {"indices": [[0,1,1]], "size": 2}}]',
 	'[{"step": "r", "peer": "a"}, {"step": "r", "kind": "same_nodes", "peer": "a"}]') as j \gset
 select t.pass(:'j' || '.a') \g /dev/null
@@ -115,7 +115,8 @@ select t.start(:'j' || '.a', '{1,2}') \g /dev/null
 select is(t.offer(:'j' || '.b'), 'with same other {1,2}', 'other nodes: which not');
 select t.run(:'j' || '.a'), t.finish(:'j' || '.a'), t.pass(:'j' || '.b', '{3}') \g /dev/null
 
--- Both ways, at every attempt: what runs again keeps off the nodes of who named it, or goes back to them.
+-- other-nodes binds both steps, at each attempt: a peer that runs again avoids the nodes of its follower. same-nodes: it returns
+-- to its nodes.
 select t.submit('alice', '[{"name": "a", "retry": 3}, {"name": "b", "retry": 1}, {"name": "c"}]', '[{"step": "b", "kind": "other_nodes", "peer": "a"}, {"step": "c", "kind": "same_nodes", "peer": "a"}]') as j \gset
 select t.start(:'j' || '.a', '{1}'), t.run(:'j' || '.a'), t.start(:'j' || '.b', '{2}'), t.run(:'j' || '.b'), t.fail(:'j' || '.a') \g /dev/null
 select t.later() \g /dev/null
@@ -133,7 +134,7 @@ select is(t.offer(:'j' || '.a'), 'with same {3} other {3}', 'the other waits for
 select t.run(:'j' || '.b'), t.finish(:'j' || '.b'), t.finish(:'j' || '.c') \g /dev/null
 select is(t.offer(:'j' || '.a'), 'with same {3} other {3}', 'an end changes nothing');
 select api.job_cancel(0, 'root', t.request(:'j')) \g /dev/null
--- A lost node, and elements, each by itself.
+-- A lost node; and elements, each by itself.
 select t.submit('alice', '[{"name": "r", "array": {"indices": [[0,2,1]], "size": 3}}, {"name": "b"}]', '[{"step": "b", "kind": "other_nodes", "peer": "r"}]') as j \gset
 select t.start(:'j' || '.r', '{4}', '{"position": 0}'), t.run(:'j' || '.r[0]'), t.start(:'j' || '.b', '{2}'), t.run(:'j' || '.b') \g /dev/null
 select t.silent(4), t.judge() \g /dev/null
@@ -142,7 +143,7 @@ select is(t.offer(:'j' || '.r[0]') || '; ' || t.offer(:'j' || '.r'), 'with same 
 select is(t.commit(t.decision(:'j' || '.r[0]', '{2}'), t.decision(:'j' || '.r', '{2}', '{"position": 1}'), t.decision(:'j' || '.r', '{3}', '{"position": 2}')), 1, 'one of three, decided too early, may start');
 select t.back(4) \g /dev/null
 select api.job_cancel(0, 'root', t.request(:'j')), t.finish(:'j' || '.r[2]', '{"outcome": "cancel"}'), t.finish(:'j' || '.b', '{"outcome": "cancel"}') \g /dev/null
--- In other jobs, too; but what somebody else's job says binds that alone.
+-- Peers in other jobs; an edge of another user's job binds that job alone.
 select t.submit('alice', '[{"name": "a", "retry": 1}]') as p \gset
 select t.start(:'p' || '.a', '{1}'), t.run(:'p' || '.a') \g /dev/null
 select t.submit('bob', '[{"name": "b"}]', format('[{"step": "b", "kind": "other_nodes", "job": %s}]', :p)::jsonb) as j \gset
@@ -161,7 +162,7 @@ select t.start(:'j' || '.b', '{3}') \g /dev/null
 select is(t.offer(:'p' || '.a'), 'with same other {3}', 'it keeps off the later job');
 select throws_like(format($$select t.submit('alice', '[{"name": "x"}]', '[{"step": "x", "kind": "other_nodes", "job": %s}]')$$, :p), format('%%--other-nodes: job %1$s has several steps; name one, as %1$s.STEP', :p), 'which of several steps has to be said');
 select t.right('peers run again');
--- A peer that ended without ever having had nodes: on others than none is anywhere; the same as none is nowhere.
+-- A peer that ended without ever having nodes: its follower by other-nodes may run anywhere, its follower by same-nodes nowhere.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]', '[{"step": "b", "peer": "a", "condition": "any"}, {"step": "b", "kind": "other_nodes", "peer": "a"},
 	{"step": "c", "peer": "a", "condition": "any"}, {"step": "c", "kind": "same_nodes", "peer": "a"}]') as j \gset
 select api.job_cancel(0, 'root', t.request(:'j' || '.a')) \g /dev/null
@@ -169,7 +170,7 @@ select is(t.states(:j), 'a:cancelled b:pending c:dependency_failed', 'a peer tha
 select is((t.step(:'j' || '.c')).message, 'can no longer be met: ' || :'j' || '.a never had nodes to be the same as', 'in words');
 select is(t.pass(:'j' || '.b', '{1}'), 'completed', 'the other one runs');
 
--- Groups: the first attempt on a node holds prolog and epilog; nodes are free between the steps; the epilog runs at the end.
+-- Groups: the first attempt on a node owns prolog and epilog; nodes are free between the steps; the epilog runs at the end.
 select t.submit('alice', '[{"name": "a", "group": "g"}, {"name": "b", "group": "g"}, {"name": "c"}]', '[{"step": "b", "peer": "a"}]') as j \gset
 select is((select group_nodes from api.schedule_launch(array[:j], '{0}')), '{}', 'no holder yet');
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.report(t.say(:'j' || '.a', 'task'), t.say(:'j' || '.a', 'done')) \g /dev/null
@@ -190,7 +191,7 @@ select is((select count(*) from rota.hook_run where job_id = :j), 1::bigint, 'it
 select is(t.job(:j), 'live', 'a step outside the group goes on');
 select t.pass(:'j' || '.c') \g /dev/null
 select t.right('group');
--- Its steps need not wait for each other.
+-- The steps of a group need no edges between each other.
 select t.submit('alice', '[{"name": "a", "group": "g"}, {"name": "b", "group": "g"}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.report(t.say(:'j' || '.a', 'done')) \g /dev/null
 select is(t.orders(:'j' || '.a'), null, 'no epilog yet where nothing waits for anything');
@@ -198,7 +199,7 @@ select t.start(:'j' || '.b', '{1}', '{"prolog_owner": false}'), t.run(:'j' || '.
 select is(t.orders(:'j' || '.a'), 'end@n1', 'then it runs');
 select t.report(t.say(:'j' || '.a', 'end')) \g /dev/null
 select t.right('group without edges');
--- A group whose holder's node is lost; a group that is cancelled before it is done.
+-- A group that loses the node of its prolog owner; a group that is cancelled before all its steps are done.
 select t.submit('alice', '[{"name": "a", "group": "g"}, {"name": "b", "group": "g"}]', '[{"step": "b", "peer": "a"}]') as j \gset
 select t.start(:'j' || '.a', '{4}'), t.run(:'j' || '.a'), t.report(t.say(:'j' || '.a', 'done')) \g /dev/null
 select t.silent(4) \g /dev/null

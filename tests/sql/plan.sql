@@ -1,15 +1,15 @@
--- The hot path does not look at history: with thirty thousand ended steps loaded, each call of it reads a handful of rows. What a
--- call read is what the statistics of this transaction say.
+-- Hot paths do not read history: with thirty thousand ended steps loaded, each call of a hot path reads a handful of rows. The
+-- numbers of rows are those of this transaction's statistics.
 begin;
 \ir world.psql
 select * from no_plan();
--- All is called while there is no history, so that plans are kept that suit that.
+-- Call all functions before there is history, so that plans that suit small tables are cached.
 select t.submit('alice', '[{"name": "a", "retry": 1}, {"name": "b"}, {"name": "c", "array": {"indices": [[0,3,1]], "size": 4, "limit": 2}}]', '[{"step": "b", "peer": "a"}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.fail(:'j' || '.a'), t.later(), t.pass(:'j' || '.a'), t.pass(:'j' || '.b'), t.pass(:'j' || '.c', '{1}', '{"position": 1}') from generate_series(1, 6) \g /dev/null
 select t.pass(t.submit('alice', '[{"name": "a"}]') || '.a') from generate_series(1, 6) \g /dev/null
 select t.pending(), api.job_cancel(0, 'root', t.request(:'j')), api.job_show(0, 'root', t.request(:'j')), api.job_queue(0, 'root', '{}') from generate_series(1, 6) \g /dev/null
--- History: 3,000 jobs of ten steps that have all ended, and 4,000 elements of an array that goes on. It is right as it is: foreign keys are
--- not asked row by row.
+-- History: 3,000 ended jobs of ten steps each, and 4,000 elements of an array that still runs. It is consistent, so foreign keys
+-- are not checked row by row.
 select t.submit('carol', '[{"name": "w", "array": {"indices": [[0,4999,1]], "size": 5000}}]') as w \gset
 set local session_replication_role = replica;
 insert into rota.job (name, uid, gid, user_name, script_hash, environment_hash, script_name, workdir, steps_total, steps_left, submit_at, started_at, ended_at, state)
@@ -34,7 +34,7 @@ cross join (values (1, 'pending', 'submit', 'pending'), (2, 'pending', 'start', 
 order by s.job_id, s.step_id, e.nr;
 set local session_replication_role = origin;
 select t.commit(t.decision(:'w' || '.w', '{2}', '{"position": 4000}'), t.decision(:'w' || '.w', '{2}', '{"position": 4001}')) \g /dev/null
--- Life: what waits, runs, is held, is an array under way.
+-- Live jobs: pending, running and held steps, and an array that has begun.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c", "retry": 1}]', '[{"step": "b", "peer": "a"}]') as j \gset
 select t.submit('bob', '[{"name": "r", "array": {"indices": [[0,99,1]], "size": 100, "limit": 4}}, {"name": "z"}]', '[{"step": "z", "peer": "r", "condition": "any"}]') as k \gset
 select t.submit('carol', '[{"name": "x"}]', format('[{"step": "x", "job": %s}]', :j)::jsonb) from generate_series(1, 20) \g /dev/null
@@ -43,7 +43,7 @@ select t.commit(t.decision(:'k' || '.r', '{2}', '{"position": 0}'), t.decision(:
 create function t.readings() returns table (relation text, n bigint, scans bigint) language sql as $$
 	select relid::regclass::text, coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0), coalesce(seq_tup_read, 0) from pg_stat_xact_user_tables where schemaname = 'rota';
 $$;
--- Rows read by a statement in the tables that grow with history; the worst table, and how much of it by sequential scans.
+-- t.read: the most rows that a statement reads in one of the ranges of the tables that grow with history.
 create function t.read(p_statement text) returns bigint language plpgsql as $$
 declare
 	v_before jsonb := (select jsonb_object_agg(relation, n) from t.readings());
@@ -100,12 +100,12 @@ begin
 	return next t.cheap(p_when || ': instance_status', $s$select api.instance_status(0, 'root', '{}')$s$);
 end $$;
 select cmp_ok(t.read('select count(*) from rota.step where message is null'), '>', 30000::bigint, 'a scan would be seen');
--- As autovacuum does it: partitions only. And as an administrator may do it: the whole. Plans kept from before give way to new ones.
+-- Analyze the partitions, as autovacuum does; and the whole tables, as an administrator may. Cached plans are replaced.
 select format('analyze %s', c.oid::regclass) from pg_class c where c.relispartition and c.relkind = 'r' and c.relnamespace = 'rota'::regnamespace \gexec
 select t.hot('statistics of partitions', :j, :k);
 analyze rota.job, rota.step_request, rota.step, rota.step_array, rota.step_edge, rota.attempt, rota.allocation, rota.task_end, rota.event, rota.plan;
 select t.hot('all statistics', :j, :k);
--- What few steps have is worked out for these only.
+-- Limits and peers, which few steps have, are computed for those steps only.
 set local track_functions = 'all';
 select * from api.schedule_pending(array[:j, :k], array[0, 0]) \g /dev/null
 select is_empty($$ select * from pg_stat_xact_user_functions where funcname in ('size_asked', 'peer_same', 'peer_other') $$, 'schedule_pending: no limits, no peers, nothing asked about them');

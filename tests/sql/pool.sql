@@ -1,24 +1,25 @@
--- Pools of burst_buffer.lua: what the function pools answers, what a job asks for, who takes space next, and when it is given back.
+-- Pools of burst_buffer.lua: answers of its function pools, requests of jobs, the order in which jobs get space, and when space
+-- is freed.
 begin;
 \ir world.psql
 select * from no_plan();
 select api.leader_claim('hook', 60) as term \gset
 create function t.term_of() returns bigint language sql as $$ select term from rota.leader where name = 'hook' $$;
--- pools has answered; the failure that is shown.
+-- t.pools: report an answer of the function pools; returns the failure that is shown.
 create function t.pools(p_text text, p_failure text default null) returns text language plpgsql as $$
 begin
 	perform api.pool_report(t.term_of(), p_text, p_failure);
 	return (select failure from rota.pool_answer);
 end $$;
 create function t.list() returns text language sql as $$ select string_agg(concat_ws(':', pool, total, used, free), ' ' order by pool) from acct.pool $$;
--- A job that asks for so much.
+-- t.ask: a job that asks for p_capacity bytes of a pool.
 create function t.ask(p_pool text, p_capacity bigint, p_more jsonb default '{}') returns bigint language sql as $$
 	select t.submit('alice', '[{"name": "a"}]', '[]', jsonb_build_object('staging', jsonb_build_object('directives', '#BB_LUA x', 'pool', p_pool, 'capacity', p_capacity, 'line', 2)) || p_more) $$;
 create function t.take() returns text language sql as $$
 	select string_agg(concat_ws(':', job_id, function, pool, size), ' ' order by call_id)
 	from api.staging_take(t.term_of(), array(select call_id from rota.staging_call where ended_at is null and began_at is not null), 100, true) $$;
 create function t.lost() returns text language sql as $$ select string_agg(job_id || ':' || function, ' ' order by call_id) from api.staging_take(t.term_of(), '{}', 100, true) $$;
--- The open call of a job ends; what follows.
+-- t.over: the open call of a job ends; returns the state, the next call, and the size.
 create function t.over(p_job bigint, p_rc int default 0, p_result text default null, p_teardown boolean default false) returns text language plpgsql as $$
 begin
 	perform api.staging_report(t.term_of(), array(select call_id from rota.staging_call where job_id = p_job and ended_at is null), array[p_rc], '{f}', '{1}', '{null}', '{""}', array[p_result], 15, p_teardown);
@@ -27,7 +28,7 @@ end $$;
 create function t.taken(p_job bigint) returns bigint language sql as $$ select taken from rota.staging where job_id = p_job $$;
 create function t.why(p_job bigint) returns text language sql as $$ select string_agg(w ->> 'message', ' | ') from internal.why_staging(p_job, 0) w $$;
 
--- What pools answers.
+-- Answers of the function pools.
 select throws_ok($$select api.pool_report(0, '', null)$$, 'RT412', null, 'another runnerd leads');
 select throws_like($$select t.ask('fast', 1)$$, 'test.sh:2: there is no pool "fast"', 'no pools: refused');
 select is(t.pools('{"pools": [{"id": "fast", "quantity": 10, "granularity": 4}, {"id": "slow", "quantity": 3.0, "granularity": 1073741824, "free": 1}]}'), null, 'two pools');
@@ -49,7 +50,7 @@ select is(t.list(), 'fast:0:0:0 slow:0:0:0', 'no space');
 select throws_like($$select t.ask('fast', 1)$$, 'test.sh:2: 4 B of pool "fast" are asked for, which has 0 B in all', 'and no job for it');
 select is(t.pools('{"pools": [{"id": "fast", "quantity": 10, "granularity": 4}]}'), null, 'one is back');
 
--- What a job asks for.
+-- Requests of jobs for space of a pool.
 select throws_like($$select t.ask('none', 1, '{"script_name": "x"}')$$, 'x:2: there is no pool "none"', 'no such pool');
 select throws_like($$select t.ask('fast', 41)$$, 'test.sh:2: 44 B of pool "fast" are asked for, which has 40 B in all', 'more than all');
 select throws_like($$select t.ask('fast', 4611686018427387903)$$, 'test.sh:2: 4096 PiB of pool "fast"%', 'far more');
@@ -66,7 +67,7 @@ select is(t.take(), :'a' || ':real_size:fast:32', 'which is called');
 select is(t.over(:a, 0, '35'), 'staging_in:paths:36', 'more: it counts, in pieces');
 select is(t.list(), 'fast:40:36:4 slow:0:0:0', 'and is taken');
 
--- Who is next: by priority, and nobody passes.
+-- Jobs get space in the order of their priority, and no job passes another one that waits for space.
 select t.ask('fast', 8, '{"nice": 100}') as b \gset
 select t.ask('fast', 4, '{"nice": 100}') as c \gset
 select t.ask('fast', 4) as d \gset
@@ -86,7 +87,7 @@ select t.act('release', 'alice', :'b') \g /dev/null
 select is(t.take(), null, 'released, it waits');
 select t.right('waiting for a pool');
 
--- The pool vanishes while jobs have some of it.
+-- The pool vanishes while jobs have space of it.
 select is(t.pools('{"pools": []}'), null, 'it vanishes');
 select is(t.list(), 'fast:0:44:0 slow:0:0:0', 'what is taken stays taken');
 select is(t.why(:b), 'waits for 8 B of pool fast, which has 0 B in all', 'why');
@@ -101,7 +102,7 @@ select is(t.taken(:c), null, 'then it is given back');
 select is(t.pools('{"pools": [{"id": "fast", "quantity": 12, "granularity": 4}]}'), null, 'all is back');
 select is(t.take(), :'b' || ':setup:fast:8', 'and who waited is next');
 
--- Less than it has, or no number.
+-- real_size returns less than the size that the job has, or no number.
 select t.over(:b), t.take(), t.over(:b), t.take() \g /dev/null
 select is(t.over(:b), 'staging_in:real_size:8', 'real_size');
 select t.take() \g /dev/null
@@ -110,7 +111,7 @@ select t.ask('fast', 4) as f \gset
 select internal.pool_grow(:b, x) from unnest(array['x', '-9', '9 9', '', null, '1e9', '7']) x \g /dev/null
 select is(t.taken(:b), 8::bigint, 'all of them');
 
--- Interrupted and failed: given back once, after a teardown.
+-- Staging that is interrupted or fails: the space is freed once, after a teardown.
 select is(t.pools('{"pools": [{"id": "fast", "quantity": 100, "granularity": 4}]}'), null, 'enough');
 select is(t.take(), concat_ws(' ', :b || ':paths:fast:8', :f || ':setup:fast:4'), 'all run');
 select t.lost() \g /dev/null

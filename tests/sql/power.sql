@@ -1,4 +1,5 @@
--- The power of nodes: each move of it and each that there is not, who asks for it, what programs report, and what excludes what.
+-- The power of nodes: each transition and each pair that is none, who asks for it, reports of programs, and changes that exclude
+-- each other.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -19,14 +20,14 @@ create function t.hook() returns bigint language sql as $$ select term from rota
 create function t.take(p_have bigint[] default '{}', p_room int default 100) returns text language sql as $$
 	select string_agg(label, ', ' order by run_id) from api.power_take(t.hook(), p_have, p_room) $$;
 create function t.open() returns bigint[] language sql as $$ select array(select run_id from rota.power_run where ended_at is null order by run_id) $$;
--- Every open run ends like that.
+-- t.report: every open run of a program ends with this failure, or without one.
 create function t.report(p_failure text default null) returns void language sql as $$
 	select api.power_report(t.hook(), t.open(), array(select case when p_failure is null then 0 else 3 end from unnest(t.open())), array(select p_failure from unnest(t.open())),
 		array(select 'said' from unnest(t.open()))) $$;
 create function t.look() returns text language sql as $$
 	select string_agg(concat_ws(' ', node, from_state, to_state, reason), ', ' order by node) from api.power_judge() $$;
 create function t.set(p_name text, p_value text) returns void language sql as $$ update rota.setting set value = p_value where name = p_name $$;
--- Whatever is noted of times is so many seconds older.
+-- t.older: make all recorded times of power states so many seconds older.
 create function t.older(p_seconds int) returns void language sql as $$
 	update rota.node_idle set since = since - make_interval(secs => p_seconds);
 	update rota.node set power_at = power_at - make_interval(secs => p_seconds);
@@ -35,7 +36,7 @@ create function t.gone(p_node int) returns text language sql as $$ select t.sile
 create function t.asks(variadic p_nodes int[]) returns int language sql as $$ select api.schedule_power(t.term(), p_nodes) $$;
 select t.back(i) from generate_series(1, 4) i \g /dev/null
 
--- The setting is 0: nothing is done, and nothing is noted.
+-- With setting power_off_idle_s = 0 no node is powered off, and idle times are not recorded.
 select is((select value from rota.setting where name = 'power_off_idle_s'), '0', 'the default is never');
 select is(t.look(), null, 'nothing is judged');
 select is((select count(*) from rota.node_idle), 0::bigint, 'and nothing noted');
@@ -82,7 +83,7 @@ select is(t.finish(:'j' || '.a'), 3, 'what ran elsewhere ends');
 select is(t.pass(:'j' || '.b', '{1}'), 'completed', 'and steps start there again');
 select t.right('a round');
 
--- Moves that there are not.
+-- Transitions that do not exist.
 create function t.moves(p_from text) returns text language plpgsql as $$
 declare
 	v_to text;
@@ -108,7 +109,8 @@ select is(t.moves('powering_on'), 'on off powering_on', 'from powering_on');
 select throws_ok('update rota.node set power = ''dim'' where node_id = 1', '23514', null, 'no other word');
 select is(t.node(1), 'up', 'nothing has changed');
 
--- What is in use stays on: an allocation, a reservation for a follower, an idle time that is not over, a partition that keeps some.
+-- A node stays on with an allocation, a reservation for a follower, an idle time that is not over, or in a partition that keeps
+-- some on.
 update rota.node set power_saving = true;
 select t.set('power_off_idle_s', '200') \g /dev/null
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as j \gset
@@ -126,7 +128,7 @@ select t.report(), t.silent(2), t.silent(4), t.judge() \g /dev/null
 select is(t.look(), 'n2 powering_off off, n3 up powering_off, n4 powering_off off', 'and else is powered off');
 select is(t.look(), null, 'while the one in use is on');
 
--- Needed again before its program has begun; and while it runs.
+-- A node is needed again before its power-off program has begun; and while the program runs.
 select is(t.asks(3), 1, 'no program has begun');
 select is(t.node(3), 'up', 'so it just stays on');
 select is((select status || ' ' || message from rota.power_run order by run_id desc limit 1), 'dropped the node was needed again', 'and the run is dropped');
@@ -138,7 +140,7 @@ select is(t.refused('root', 'on', 'n3'), 'RT409 node "n3" is being powered off',
 select t.report(), t.gone(3), t.look() \g /dev/null
 select is(t.asks(3), 1, 'when it is off, it is powered on');
 
--- A node that has gone silent by itself does not just stay on.
+-- A node that has fallen silent before its power-off is powered off first, then on.
 select t.take(), t.report(), t.back(3), t.power('root', 'off', 'n3'), t.gone(3) \g /dev/null
 select is(t.asks(3), 0, 'it is silent');
 select is(t.node(3), 'powering_off', 'so it is powered off first');
@@ -167,7 +169,7 @@ select is(t.refused('root', 'on', 'n3') like '%"powering_on"%', true, 'an operat
 select t.take(), t.report(), t.back(3) \g /dev/null
 select is(t.node(3), 'up', 'and it is back');
 
--- Time-outs.
+-- Time-outs of nodes that do not go off or come up.
 select t.set('power_off_idle_s', '0') \g /dev/null
 select t.set('power_on_timeout_s', '1000') \g /dev/null
 select is(t.asks(2), 1, 'a node comes');
@@ -191,7 +193,7 @@ select t.older(200) \g /dev/null
 select is(t.look(), 'n4 powering_off up still renews its lease 300 s after hooks.power_off succeeded', 'it does not');
 select is((select count(*) from api.node_renew('{4}')), 1::bigint, 'and keeps its lease');
 
--- Drained and off: it stays drained, and off.
+-- A node that is drained while it is off stays drained and off.
 select t.power('root', 'off', 'n4'), t.take(), t.report(), t.gone(4), t.look() \g /dev/null
 select api.admin_change(0, 'root', '{"object": "node", "action": "drain", "name": "n4", "values": {"reason": "fan"}}') \g /dev/null
 select is(t.node(4), 'drain off fan', 'drained while it is off');
@@ -203,7 +205,7 @@ select is(t.back(4), 0, 'somebody switches it on');
 select is(t.node(4), 'up', 'so it is up');
 select is(t.event(4), 'off up node:n4', 'and it is logged');
 
--- By hand.
+-- Administrators power nodes by hand.
 select is(t.refused('alice', 'on', 'n4'), 'RT403 you may not do this to the cluster', 'users do not');
 select is(t.refused('alice', 'on', 'n['), 'RT403 you may not do this to the cluster', 'nor learn what a list of nodes is');
 select is(t.refused('alice', 'list'), 'RT403 you may not do this to the cluster', 'nor see what programs printed');
@@ -224,19 +226,19 @@ select is((select string_agg(node || ' ' || state || ' ' || power, ', ' order by
 select is((select max(n) from (select count(*) as n from rota.power_run where ended_at is null group by node_id) x), 1::bigint, 'a node has one open run');
 select throws_ok('insert into rota.power_run (node_id, node, action, made_by) values (3, ''n3'', ''on'', ''root'')', '23505', null, 'at most');
 
--- Only the runnerd that leads, only the jobmgrd that leads.
+-- Only the runnerd that leads reports runs, and only the jobmgrd that leads asks for nodes.
 select throws_ok('select * from api.power_take(t.hook() - 1, ''{}'', 1)', 'RT412', null, 'an old term takes nothing');
 select throws_ok('select api.power_report(t.hook() - 1, ''{1}'', ''{0}'', ''{null}'', ''{null}'')', 'RT412', null, 'and reports nothing');
 select throws_ok('select api.schedule_power(t.term() - 1, ''{3}'')', 'RT412', null, 'nor asks for nodes');
 select t.right('all this');
 
--- Runs are kept for some days.
+-- Rows of runs are kept for some days.
 update rota.power_run set ended_at = ended_at - interval '31 days' where status = 'dropped';
 select internal.power_tidy() \g /dev/null
 select is((select count(*) from rota.power_run where status = 'dropped'), 0::bigint, 'old ones go');
 select is((select count(*) > 0 from rota.power_run), true, 'others stay');
 
--- The plan needs nodes at a time: they are powered on so much earlier that they are up then, and are not powered off shortly before.
+-- The plan needs nodes from a time on: they are powered on early enough to be up then, and are not powered off shortly before.
 create function t.planned(p_node int, p_in_s int) returns void language sql as $$
 	delete from rota.plan;
 	insert into rota.plan (job_id, step_id, expected_at, nodes, reason, message) values (1, 0, clock_timestamp() + make_interval(secs => p_in_s), array[p_node], 'resources', 'waits') $$;
@@ -276,7 +278,8 @@ select t.planned(2, 60) \g /dev/null
 select is(t.look(), 'n2 powering_off up', 'and stays on when the start is sooner after all');
 delete from rota.plan;
 
--- A step with a begin time is in no plan before that: as many idle nodes as it asks for are on by then, those that are on already first.
+-- A step with a begin time is not in the plan before it: as many idle nodes as it asks for are on by then, first those that are
+-- already on.
 create function t.begins(p_in_s int, p_more jsonb default '{}') returns bigint language sql as $$
 	select t.submit('alice', jsonb_build_array('{"name": "a", "time_limit_s": 60}' || jsonb_build_object('begin_at', extract(epoch from clock_timestamp()) + p_in_s) || p_more)) $$;
 create function t.never(p_job bigint) returns void language sql as $$ update rota.step set held = 'user' where job_id = p_job $$;

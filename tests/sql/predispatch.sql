@@ -1,4 +1,5 @@
--- Elements of an array that are ordered before there are CPUs for them: each takes those of another one that ends, and nobody else's.
+-- Pre-dispatched elements of an array are ordered before there are CPUs for them: each takes over the CPUs of an element that has
+-- ended.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -36,7 +37,7 @@ select t.finish(:'j' || '.a[1]') \g /dev/null
 select is(t.held(:j), '0:over 1:over 2:2 3:ahead 4:2', 'which has the next');
 select t.right('out of turn');
 
--- In one report: 2 ends, 3 follows it and ends as well.
+-- In one report: element 2 ends, element 3 follows on its CPUs and ends as well.
 update rota.allocation set started_at = started_at - interval '1 minute' where job_id = :j and ended_at is null;
 update rota.attempt set ordered_at = ordered_at - interval '1 minute' where job_id = :j and ended_at is null;
 select t.report(t.say(:'j' || '.a[2]', 'task', '{"age_us": 3100000}'), t.say(:'j' || '.a[2]', 'done', '{"age_us": 3100000}'), t.say(:'j' || '.a[2]', 'end', '{"age_us": 3000000}'),
@@ -47,12 +48,12 @@ select is((select extract(epoch from a.ended_at - a.started_at)::int from rota.a
 select is(t.used(1), '2 100', 'two CPUs are free again');
 select t.right('a whole life ahead');
 
--- Decided while the node was full, committed when it is not any more.
+-- Elements are pre-dispatched for a full node, but CPUs are free when the decision is committed.
 select is(t.commit(t.ahead(:'j' || '.a', 5), t.ahead(:'j' || '.a', 6)), 2, 'two more');
 select is(t.held(:j), '0:over 1:over 2:over 3:over 4:2 5:2 6:ahead', 'the first has room at once');
 select t.right('room at once');
 
--- What had no turn in time is refused by its node: it is queued again, and what ran before has lost nothing.
+-- A node refuses an element whose turn did not come in time: it is queued again, without counting as a requeue.
 select t.report(t.say(:'j' || '.a[6]', 'refused', '{"reason": "its turn had not come", "retry": "1", "cause": "withdrawn", "drain": ""}')) \g /dev/null
 select is((select array[s.state, s.attempt::text] from t.step(:'j' || '.a[6]') s), '{pending,1}', 'queued again');
 select is((select array[s.requeues, s.retries] from t.step(:'j' || '.a[6]') s), '{0,0}', 'which does not count, for nothing was run');
@@ -65,7 +66,7 @@ create function t.launches(p_job bigint) returns text language sql as $$
 	where o.kind = 'launch' and o.job_id = p_job $$;
 select is(t.launches(:j) ~ '\m6\M', false, 'no launch request names it any more, so a node that restarts does not start it');
 
--- Withdrawn: the node gives back what it has not started. The order names all of it once, and ends nothing.
+-- Elements are withdrawn: the node gives back those that have not started. One order names all of them, once, and ends nothing.
 select t.commit(t.ahead(:'j' || '.a', 7), t.ahead(:'j' || '.a', 8)) \g /dev/null
 select throws_ok(format('select api.schedule_withdraw(%s, ''{%s}'', ''{0}'', ''{1}'')', t.term() - 1, :j), 'RT412', null, 'only the leader withdraws');
 select is(api.schedule_withdraw(t.term(), array[:j], array[0], '{2}'), 0, 'nothing is withdrawn from a node that has nothing');
@@ -83,7 +84,7 @@ delete from rota.node_order where kind = 'withdraw';
 select t.finish(:'j' || '.a[7]') \g /dev/null
 select t.right('withdrawn');
 
--- A cancelled job: what stands ahead has the order to end, and takes over until it has.
+-- A cancelled job: its pre-dispatched element has the order to end, and takes over CPUs until it has ended.
 select t.commit(t.ahead(:'j' || '.a', 9)) \g /dev/null
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
 select is(t.orders(:'j' || '.a[9]'), 'kill@n1', 'it is to end');
@@ -96,7 +97,7 @@ select is(t.job(:j), 'cancelled', 'and so is the job');
 select is(t.used(1), '0 0', 'nothing is held');
 select t.right('a cancelled job');
 
--- A node that starts more than there are CPUs for, as virtual nodes do: what is held stays what there is.
+-- A node that starts more elements than it has CPUs for, as virtual nodes do: no more CPUs are held than there are.
 select t.submit('alice', :'array') as j \gset
 select t.commit(t.decision(:'j' || '.a', '{1}', '{"position": 0}'), t.decision(:'j' || '.a', '{1}', '{"position": 1}'), t.ahead(:'j' || '.a', 2), t.ahead(:'j' || '.a', 3), t.ahead(:'j' || '.a', 4), t.ahead(:'j' || '.a', 5)) \g /dev/null
 select t.report(t.say(:'j' || '.a[2]', 'keeper'), t.say(:'j' || '.a[3]', 'keeper')), t.report(t.say(:'j' || '.a[2]', 'done'), t.say(:'j' || '.a[2]', 'end'), t.say(:'j' || '.a[4]', 'keeper'), t.say(:'j' || '.a[4]', 'done'), t.say(:'j' || '.a[4]', 'end')) \g /dev/null
@@ -106,7 +107,7 @@ select is(t.used(1), '4 300', 'no more is held than there is');
 select t.right('too many at once');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')), t.finish(:'j' || '.a[' || i || ']', '{"outcome": "cancel", "cause": "cancelled"}') from unnest('{1,3,5}'::int[]) i \g /dev/null
 
--- An older copy of the database: the node has dropped the record of a start, and has nothing of what ran before.
+-- An older copy of the database: the node has dropped the record of a start, and lacks the elements that ran before.
 select t.submit('alice', :'array') as j \gset
 select t.commit(t.decision(:'j' || '.a', '{1}', '{"position": 0}'), t.decision(:'j' || '.a', '{1}', '{"position": 1}'), t.ahead(:'j' || '.a', 2), t.ahead(:'j' || '.a', 3)) \g /dev/null
 select t.run(:'j' || '.a[' || i || ']') from generate_series(0, 1) i \g /dev/null
@@ -125,7 +126,7 @@ select t.right('an older copy');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')), t.report(t.say(:'j' || '.a[3]', 'refused', '{"reason": "cancelled", "retry": "1", "cause": "withdrawn", "drain": ""}')) \g /dev/null
 select is(t.used(1), '0 0', 'nothing is held after it');
 
--- A lost node has nothing left of what stood ahead there.
+-- A lost node has none of its pre-dispatched elements left.
 select t.submit('alice', :'array') as j \gset
 select t.commit(t.decision(:'j' || '.a', '{1}', '{"position": 0}'), t.decision(:'j' || '.a', '{1}', '{"position": 1}'), t.ahead(:'j' || '.a', 2)) \g /dev/null
 select is(t.held(:j), '0:2 1:2 2:ahead', 'in one commit as well');

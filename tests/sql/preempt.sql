@@ -1,9 +1,9 @@
--- Preemption: who may be preempted when, what a pick does, what is kept for whom and until when, tiers in the queue, who may use a quality
--- of service.
+-- Preemption: which steps may be preempted when, the effect of a pick, claims and their ends, tiers in the queue, and permissions
+-- for qualities of service.
 begin;
 \ir world.psql
 select * from no_plan();
--- Readers of the queue call functions of ranks for each row, so the planner has to inline them.
+-- Readers of the queue call functions of ranks for each row, so the planner must inline these.
 create function t.explained(p_query text) returns setof text language plpgsql as $$ begin return query execute 'explain (verbose, costs off) ' || p_query; end $$;
 select is((select string_agg(x, ' ') from t.explained('select internal.rank_tier(s.rank), internal.tier_rank(s.step_id), internal.rank_is_eternal(s.rank) from live.step s') x) ~ 'internal\.', false, 'ranks cost no calls');
 select is(internal.rank_tier(internal.tier_rank(-7) + internal.rank_points(1000000, 1000000000)) || ' ' || internal.rank_is_eternal(internal.eternal_rank(true)), '-7 true', 'points are less than a tier');
@@ -47,7 +47,7 @@ select is(t.admin('qos', 'low', '{"tier": "-2"}', 'create'), 'true', 'a low one'
 select throws_ok('update rota.partition set preempt = ''kill''', '23514', null, 'the table knows the words');
 select throws_ok('update rota.qos set tier = 50', '23514', null, 'and the tiers');
 
--- The queue: by tier, whatever the age and the priority.
+-- The queue: by tier before age and priority.
 select t.submit('alice', '[{"name": "a"}]', '[]', t.qos('low')) as low \gset
 select t.submit('alice', '[{"name": "a"}]') as middle \gset
 select t.submit('alice', '[{"name": "a"}]', '[]', t.qos('high')) as high \gset
@@ -61,7 +61,7 @@ select t.admin('account', 'acc', '{"users": "alice", "max_running": 100}', 'crea
 select is(t.queue(), concat_ws(' ', :other || '.a', :high || '.a', :middle || '.a', :low || '.a'), 'with limits, too');
 select is((select string_agg(tier::text, ' ' order by nr) from unnest(array[:other, :high, :middle, :low]) with ordinality x (j, nr) cross join api.schedule_pending(array[j], '{0}')), '3 2 0 -2', 'the leader reads the tiers');
 
--- Who may use a quality of service.
+-- Users that may use a quality of service.
 select t.admin('qos', 'high', '{"allow_users": "alice"}') \g /dev/null
 select is(t.refused('bob', t.qos('high')) like '%you may not use quality of service "high"%', true, 'not everybody');
 select matches(t.refused('alice', t.qos('high')), '^[0-9]+$', 'who is on its list');
@@ -70,7 +70,7 @@ select throws_like(format('select api.job_modify(%s, ''bob'', %L)', t.uid('bob')
 select is((select qos from rota.job where job_id = :b), 'normal', 'it stays as it was');
 select api.job_cancel(0, 'root', t.request(j.job_id::text)) from rota.job j where j.job_id > :other \g /dev/null
 
--- Candidates.
+-- Candidates for preemption.
 select t.start(:'low' || '.a'), t.start(:'middle' || '.a', '{2}') \g /dev/null
 select is(t.candidates(), null, 'none, as long as everything is off');
 select t.admin('partition', 'main', '{"preempt": "requeue"}') \g /dev/null
@@ -89,7 +89,7 @@ update rota.attempt set started_at = started_at - interval '700 seconds', ordere
 select is(t.candidates(), concat_ws(', ', :low || '.a:-2', :middle || '.a:0 later'), 'each for itself');
 select is((select lost_s from api.schedule_candidates(-1)) > 600, true, 'with what it would lose');
 
--- Picks.
+-- Picks of victims.
 select throws_ok(format('select api.schedule_preempt(%s, %L)', t.term() - 1, '[]'), 'RT412', null, 'only the leader');
 select is(t.preempt(t.pick(:'high' || '.a', '{2}', :'middle' || '.a')), 0, 'not who is within its time');
 select is(t.preempt(t.pick(:'middle' || '.a', '{1}', :'low' || '.a')), 0, 'not for a step that does not wait');
@@ -116,7 +116,7 @@ select is(t.commit(t.decision(:'high' || '.a', '{1}', '{"claimed": true}')), 1, 
 select is((select count(*) from rota.preempt_claim), 0::bigint, 'nothing is kept any more');
 select t.right('preempted');
 
--- A claim ends with its reason.
+-- A claim ends when its step starts, is cancelled or held, or has waited too long.
 select t.start(:'middle' || '.a', '{2}'), t.run(:'middle' || '.a') \g /dev/null
 select t.admin('partition', 'main', '{"preempt_after": 0}'), t.submit('alice', '[{"name": "a"}]', '[]', t.qos('high')) as high \gset
 select is(t.preempt(t.pick(:'high' || '.a', '{2}', :'middle' || '.a')), 1, 'preempted');
@@ -138,14 +138,14 @@ rollback to before;
 select is((select next_at < now_at from (select next_at, extract(epoch from now() + interval '1 hour') as now_at from api.schedule_tick(t.term())) x), true, 'the tick knows when');
 select t.finish(:'middle' || '.a', t.cancelled()) \g /dev/null
 
--- What completes all the same has completed.
+-- A victim that completes before it is ended has completed.
 select t.start(:'middle' || '.a', '{3}'), t.run(:'middle' || '.a') \g /dev/null
 select t.submit('alice', '[{"name": "a"}]', '[]', t.qos('high')) as h \gset
 select is(t.preempt(t.pick(:'h' || '.a', '{3}', :'middle' || '.a')), 1, 'preempted');
 select t.finish(:'middle' || '.a') \g /dev/null
 select is(t.state(:'middle' || '.a'), 'completed', 'a victim that completes in time');
 
--- Elements that stand ahead behind a victim do not take its CPUs.
+-- Pre-dispatched elements on the CPUs of a victim do not take these over.
 \set array '[{"name": "a", "cpus_per_task": 2, "mem_mb": 100, "array": {"indices": [[0,19,1]], "size": 20, "limit": null}}]'
 select t.submit('alice', :'array') as j \gset
 select t.commit(t.decision(:'j' || '.a', '{4}', '{"position": 0}'), t.decision(:'j' || '.a', '{4}', '{"position": 1}'), t.decision(:'j' || '.a', '{4}', '{"position": 2, "predispatched": true}'), t.decision(:'j' || '.a', '{4}', '{"position": 3, "predispatched": true}')) \g /dev/null
@@ -170,7 +170,7 @@ select t.run(:'j' || '.a[2]'), t.finish(:'j' || '.a[2]', '{"outcome": "cancel", 
 select is((select string_agg(s.array_index || ':' || s.state, ' ' order by s.step_id) from rota.step s where s.job_id = :j and s.array_index in (2, 3)), '2:cancelled 3:pending', 'what had begun is over, the other one waits');
 rollback to before;
 
--- A gang is picked for whole, and a job that cannot run again ends.
+-- Victims are picked for a whole gang; a victim that cannot run again ends.
 select t.submit('alice', '[{"name": "a", "with_set": 0}, {"name": "b", "with_set": 0}]', '[]', t.qos('high')) as g \gset
 select t.submit('alice', '[{"name": "a", "requeue": false}]') as k \gset
 select t.start(:'k' || '.a', '{4}'), t.run(:'k' || '.a') \g /dev/null
@@ -183,7 +183,7 @@ select t.right('a gang');
 
 \ir checkpoint.psql
 
--- By checkpoint: who can be saved is saved first.
+-- By checkpoint: a victim that can be saved is saved before it is ended.
 select t.admin('partition', 'main', '{"preempt": "checkpoint", "preempt_otherwise": "spare"}') \g /dev/null
 select t.submit('alice', :'saves') as c \gset
 select t.submit('alice', '[{"name": "a"}]') as d \gset
@@ -203,7 +203,7 @@ select is(t.orders(:'c' || '.a'), 'checkpoint@n3 kill@n3', 'saved, it ends');
 select t.finish(:'c' || '.a', t.cancelled()) \g /dev/null
 select is((select state || ' ' || requeues || ' ' || (begin_at <= now()) from t.step(:'c' || '.a')), 'pending 0 true', 'and may go on at once');
 select is((select mode from acct.preempted where job_id = :c), 'checkpoint', 'acct.preempted says how');
--- Not saved in time: spared, or ended.
+-- A victim that was not saved in time is spared, or ended.
 select t.commit(t.decision(:'h' || '.a', '{3}', '{"claimed": true}')), t.start(:'c' || '.a', '{4}'), t.run(:'c' || '.a') \g /dev/null
 select t.submit('alice', '[{"name": "a"}]', '[]', t.qos('high')) as h \gset
 savepoint before;
@@ -223,7 +223,7 @@ select t.finish(:'c' || '.a', t.cancelled()) \g /dev/null
 select is(t.state(:'c' || '.a'), 'pending', 'and queued again');
 select t.right('by checkpoint');
 
--- A stream of high jobs that never ends, against one that saves itself: each attempt has its time, and what it has done is not lost.
+-- An endless stream of high jobs against a low one that saves itself: each attempt has its minimal run time, and no work is lost.
 create function t.hostile(p_low text, p_attempts int) returns text language plpgsql as $$
 declare
 	v_high text;
@@ -254,7 +254,7 @@ select is(t.state(:'c' || '.a'), 'completed', 'in the end it has done its work')
 select t.admin('partition', 'main', '{"preempt_after": 0}') \g /dev/null
 select t.right('a hostile stream');
 
--- Eternal steps: below all others, preempted wherever they are, queued again at their time limit.
+-- Eternal steps: in the lowest tier, preempted anywhere, queued again at their time limit.
 select t.admin('partition', 'main', '{"preempt": "off"}') \g /dev/null
 update rota.qos set preempt = null;
 select is((select preempts from api.schedule_tick(t.term())), false, 'nothing is preempted');
@@ -275,7 +275,7 @@ select t.finish(:'e' || '.a', '{"outcome": "timeout", "cause": "time_limit", "ex
 select is(t.state(:'e' || '.a'), 'cancelled', 'or when it is cancelled');
 select t.right('eternal');
 
--- Picks of one call are written together, each whole or not at all, and no victim goes for two.
+-- Picks of one call are written together, each whole or not at all; no victim is picked for two steps.
 select t.admin('partition', 'main', '{"preempt": "requeue", "preempt_otherwise": "requeue", "preempt_after": 0, "preempt_grace": "0:07"}'), t.admin('qos', 'low', '{"preempt": "cancel"}') \g /dev/null
 select t.submit('alice', '[{"name": "a"}]') as x, t.submit('alice', '[{"name": "a"}]') as y, t.submit('alice', '[{"name": "a"}]', '[]', t.qos('low')) as z \gset
 select t.start(:'x' || '.a', '{1}'), t.start(:'y' || '.a', '{2}'), t.start(:'z' || '.a', '{3}'), t.run(:'x' || '.a'), t.run(:'y' || '.a'), t.run(:'z' || '.a') \g /dev/null
@@ -289,7 +289,7 @@ select is((select string_agg(detail, ', ' order by job_id) from rota.event where
 select is(t.claims(), format('%s.a@n1:1 %s.a@n4:1', :k, :n), 'claims in the order of the picks');
 select is((select string_agg(extract(epoch from until_at - now())::int - internal.setting_int('preempt_hold_s') || '', ' ' order by claim_id) from rota.preempt_claim), '7 60', 'each for the grace of its victims');
 
--- Nobody else calls it.
+-- Only jobmgrd may call api.schedule_preempt.
 select is((select string_agg(r.rolname, ' ') from pg_roles r where has_function_privilege(r.oid, 'api.schedule_preempt(bigint, jsonb)', 'execute') and not r.rolsuper and r.rolname <> 'rota_owner'), 'rota_jobmgr_leader', 'only jobmgrd may preempt');
 select * from finish();
 rollback;

@@ -1,4 +1,5 @@
--- Preparations of nodes: who may ask for one, the stages of a change, whose fault a failure is, and the way back.
+-- Preparations of nodes: who may ask for one, the stages of a change, whether arguments or node are at fault in a failure, and
+-- the way back.
 begin;
 \ir world.psql
 \ir setup.psql
@@ -9,7 +10,7 @@ create function t.is(p_node int) returns text language sql as $$
 	select concat_ws(' ', state, made_by, message) from rota.node_reboot where node_id = p_node order by reboot_id desc limit 1 $$;
 create function t.take() returns text language sql as $$
 	select string_agg(concat_ws(' ', label || ':', program, action, node, image, prep, args, timeout_s), ', ' order by run_id) from api.power_take(t.hook(), '{}', 100) $$;
--- Run the due programs, all of which succeed; which ones.
+-- t.runs: run the due programs, all of which succeed; returns which ran.
 create function t.runs() returns text language plpgsql as $$
 declare
 	v_taken text := t.take();
@@ -35,7 +36,7 @@ select throws_ok($$insert into rota.node_prep (prep, program) values ('x', 'a/b'
 select throws_ok(format('update rota.node set prep = %L', x), '23514', null, 'no preparation: ' || x)
 from unnest(array['mig:', 'mig:-x', 'mig: x', E'mig:a\nb', 'mig:' || repeat('x', 201), '-mig', 'mig:ü']) x;
 
--- Who may ask for one.
+-- Users that may ask for a preparation.
 select t.boot(i, 'first') from generate_series(1, 4) i \g /dev/null
 select is(t.asked('bob', '{"prep": "mig:2"}') like '%you may not use preparation "mig"%', true, 'bob may not use it');
 select is(t.asked('alice', '{"prep": "gone:2"}') like '%there is no preparation "gone"%', true, 'nobody one that there is not');
@@ -60,7 +61,7 @@ select is(t.bound('"prep": "mig:2"', '"hold": false') like '%"b" and "a" use the
 select is(t.bound('"prep": "mig:2"', '"prep": "mig:2"'), 'true', 'but the same');
 select t.act('cancel', 'root', j.job_id::text) from rota.job j order by j.job_id desc limit 1 \g /dev/null
 
--- A node is prepared, and that is verified.
+-- A node is prepared, and the preparation is verified.
 select throws_ok(format('select t.start(%L, %L)', :'j' || '.a', '{1}'), '40001', 'a node of the start is no longer ready to run steps', 'a step does not start on a node that is not prepared');
 select is(t.start(:'k' || '.a', '{2}'), 1, 'without one, it does');
 select is(t.asks(2, 'mig:2'), 0, 'a node that is in use is not prepared');
@@ -81,7 +82,7 @@ select throws_ok(format('select t.start(%L, %L)', :'d' || '.a', '{1}'), '40001',
 select is(t.pass(:'j' || '.a', '{1}'), 'completed', 'what asks for it does');
 select is(t.admin('prep', 'mig', '{}', 'delete') like 'RT409 prep "mig" is named%', true, 'while a node has it, it stays');
 
--- Another one: the first is taken back.
+-- Another preparation: the first one is taken back before.
 select t.settled() \g /dev/null
 select is(t.look(), null, 'bob''s step waits for it');
 select is(t.pass(:'b' || '.a', '{1}'), 'completed', 'it runs');
@@ -91,7 +92,7 @@ select is(t.runs(), 'preparation huge:4 G of node n1: pages prepare n1 huge 4 G 
 select is(t.node(1), 'up huge:4 G', 'there is nothing to verify it with');
 select is((select string_agg(prep || ':' || args, ', ' order by prep) from rota.node_prep_args where worked_at is not null), 'huge:4 G, mig:2', 'what has worked is known');
 
--- After another boot nobody knows, and nothing starts there before it is taken back.
+-- After a new boot the preparation is unknown, and no step starts there before it has been taken back.
 select t.boot(1, 'second') \g /dev/null
 select is(t.reads(1), 'up on ?', 'not verified any more');
 select is(t.look(), null, 'it was changed a moment ago');
@@ -102,7 +103,7 @@ select is(t.node(1), 'up', 'as before');
 select is(t.is(1), 'done nodemgrd', 'noted');
 select t.right('a round');
 
--- Arguments that never worked: the step fails, and the node serves on.
+-- The preparation fails with arguments that have never worked: the step fails, and the node still serves.
 select t.asked('alice', '{"prep": "mig:nonsense"}') as j, t.asked('bob', '{"prep": "mig:2"}') as b, t.asked('bob', '{"prep": "mig:other"}') as o \gset
 select t.asks(1, 'mig:nonsense'), t.take(), t.report('ended with exit code 3') \g /dev/null
 select is(t.is(1), 'failed schedule ended with exit code 3', 'the change has failed');
@@ -117,13 +118,14 @@ select is(t.asks(1, 'mig:2'), 1, 'the next one');
 select is(t.runs(), 'undo of preparation mig:nonsense of node n1: mig undo n1 mig 300', 'takes back what was begun');
 select is(t.runs() || ' ' || t.runs(), 'preparation mig:2 of node n1: mig prepare n1 mig 2 300 verification of preparation mig:2 of node n1: look verify n1 mig 2 300', 'and is made');
 select is(t.pass(:'b' || '.a', '{1}'), 'completed', 'the other step runs');
--- The same when the verification fails, of an array.
+-- The same when the verification fails, for the elements of an array.
 select t.submit('alice', '[{"name": "a", "prep": "mig:no", "array": {"indices": [1, 2, 3], "size": 3}}]') as a \gset
 select t.asks(1, 'mig:no'), t.runs(), t.runs(), t.take(), t.report('differs'), t.look() \g /dev/null
 select is((select string_agg(distinct concat_ws(' ', state, message), ', ') from acct.step where job_id = :a), 'failed preparation "mig" has failed with arguments "no", which never worked: differs', 'all elements of an array');
 select t.right('wrong arguments');
 
--- Arguments that have worked, or none: the node is drained, and after three in a row the steps are held.
+-- The preparation fails with arguments that have worked, or with none: the node is drained, and after three such nodes the steps
+-- are held.
 select t.asked('alice', '{"prep": "mig:2"}') as j \gset
 select t.asks(1, 'mig:2'), t.runs(), t.take(), t.report('no answer') \g /dev/null
 select is(t.node(1), 'drain mig:2 unverified could not be prepared with mig:2: no answer', 'drained with the reason');
@@ -144,14 +146,14 @@ select t.admin('node', 'n1', '{}', 'resume') \g /dev/null
 select is(t.node(1), 'up mig:2 unverified', 'resumed, but not trusted');
 select t.asks(1, null), t.take(), t.report('stuck') \g /dev/null
 select is(t.node(1), 'drain mig:2 unverified could not be cleared of preparation mig:2: stuck', 'the node is not as it was');
--- No runnerd runs the program: no fault of the arguments.
+-- No runnerd runs the program: the arguments are not at fault.
 select t.admin('node', 'n1', '{}', 'resume') \g /dev/null
 select t.asks(1, 'mig:never'), t.runs() \g /dev/null
 update rota.node_reboot set stage_at = stage_at - interval '1801 seconds' where ended_at is null;
 select t.look() \g /dev/null
 select is(t.node(1), 'drain mig:never unverified could not be prepared with mig:never: no runnerd ran the program of the preparation within 1800 s', 'not run');
 
--- An image with a program of its own, and a preparation: one change with all stages.
+-- An image with a program of its own, together with a preparation: one change with all stages.
 select t.finish(:'k' || '.a') \g /dev/null
 select t.admin('image', 'el8', '{}', 'create'), t.admin('image', 'el9', '{"program": "boot-el9"}', 'create') \g /dev/null
 select t.boot(2, 'first', 'el8'), t.admin('node', 'n2', '{"default_image": "el8"}') \g /dev/null
@@ -167,12 +169,12 @@ select t.runs(), t.runs() \g /dev/null
 select is(t.is(2), 'done schedule', 'and verified');
 select is((select concat_ws(' ', state, image, prep, prep_verified) from acct.node where node = 'n2'), 'up el9 mig:2 t', 'all as asked');
 select is((select concat_ws(' ', undo, boots, image, prep) from acct.node_reboot where node = 'n2' order by reboot_id desc limit 1), 'huge t el9 mig:2', 'counted');
--- Of the wrong image, nothing is prepared.
+-- A node with the wrong image is not prepared.
 select t.asks(2, 'mig:2', 'el8'), t.runs(), t.runs(), t.boot(2, 'third', 'el9'), t.look() \g /dev/null
 select is(t.node(2), 'drain could not be rebooted with image el8: came back with image el9', 'the boot is at fault');
 select is((select string_agg(failures::text, ' ' order by image) from rota.node_image), '1 0', 'and the image');
 
--- A preparation that is deleted meanwhile; moves that there are not.
+-- A preparation that is deleted during a change; transitions that do not exist.
 select t.admin('prep', 'late', '{"program": "x"}', 'create'), t.admin('node', 'n2', '{}', 'resume') \g /dev/null
 select t.asks(2, 'late', 'el8'), t.take(), t.admin('prep', 'late', '{}', 'delete'), t.report(), t.boot(2, 'fourth', 'el8'), t.look() \g /dev/null
 select is(t.is(2), 'failed schedule there is no preparation "late" any more', 'the change fails');

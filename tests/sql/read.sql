@@ -1,4 +1,4 @@
--- What is shown to whom: queue, show, why, wait, acct, script, nodes, partitions, status.
+-- Answers to users: queue, show, why, wait, acct, script, nodes, partitions, status; and which users get which rows.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -15,13 +15,13 @@ begin
 end $$;
 create function t.ids(p_user text, p_request jsonb default '{}') returns text language sql as $$
 	select string_agg(j ->> 'job_id', ' ' order by nr) from jsonb_array_elements(t.ask('job_queue', p_user, p_request) -> 'jobs') with ordinality x (j, nr) $$;
--- The queue as lines says the same as the queue as objects.
+-- t.lines_fit: whether the queue as lines has the same content as the queue as objects.
 create function t.lines_fit(p_user text, p_request jsonb default '{}') returns boolean language sql as $$
 	select t.ask('job_queue', p_user, p_request || '{"lines": true}') ->> 'lines' = coalesce(string_agg(concat_ws(E'\t', j ->> 'job_id', j ->> 'name', j ->> 'user', j ->> 'partition',
 		j ->> 'state', (j ->> 'steps_done') || '/' || (j ->> 'steps_total'), coalesce(floor((j ->> 'elapsed_s')::numeric - (j ->> 'suspended_s')::numeric)::text, ''), j ->> 'time_limit_s',
 		coalesce(nullif(j ->> 'nodes', ''), j ->> 'reason', '')), E'\n' order by nr desc), '')
 	from jsonb_array_elements(t.ask('job_queue', p_user, p_request) -> 'jobs') with ordinality x (j, nr) $$;
--- Accounting too.
+-- The same for accounting.
 create function t.used_fit(p_user text, p_request jsonb default '{}') returns boolean language sql as $$
 	select t.ask('job_acct', p_user, p_request || '{"lines": true}') ->> 'lines' = coalesce(string_agg(concat_ws(E'\t', r ->> 'job_id', r ->> 'name', r ->> 'user', r ->> 'state',
 		coalesce(r ->> 'exit_code', ''), coalesce(r ->> 'signal', ''), coalesce(floor(extract(epoch from (r ->> 'started_at')::timestamptz))::text, ''), coalesce(floor((r ->> 'elapsed_s')::numeric)::text, ''),
@@ -82,7 +82,7 @@ select is(:'shown'::jsonb #> '{jobs,0,steps,2,array}', '{"size": 4, "next": 0, "
 select is((select concat_ws(' ', j ->> 'comment', j ->> 'script_name', j ->> 'workdir', j ->> 'submit_line', j ->> 'mail_user') from (select :'shown'::jsonb #> '{jobs,0}' as j) x), 'secret test.sh /tmp rota submit --nice test.sh a@b', 'to its owner');
 select is((select concat_ws(' ', j ->> 'comment', j ->> 'script_name', j ->> 'workdir', j ->> 'submit_line', j ->> 'mail_user', j #>> '{steps,0,output}', j ->> 'name') from (select t.ask('job_show', 'bob', t.request(:'a')) #> '{jobs,0}' as j) x), 'heat', 'to others');
 select is(t.ask('job_show', 'olga', t.request(:'a')) #>> '{jobs,0,comment}', 'secret', 'to operators');
--- In SQL: to administrators, not to analysts. A personal instance's owner is its administrator.
+-- In SQL, private columns are shown to administrators, not to analysts. The owner of a personal instance is its administrator.
 set local role rota_admin;
 select concat_ws(' ', comment, workdir, submit_line) as admin from acct.job where job_id = :a \gset
 set local role rota_analyst;
@@ -98,7 +98,7 @@ select is((select array_agg(s ->> 'label') from jsonb_array_elements(t.ask('job_
 	array[:'a' || '.mesh', :'a' || '.solve', :'a' || '.r', :'a' || '.r[0]', :'a' || '.r[1]'], 'with elements');
 select is((select array_agg(s ->> 'label') from jsonb_array_elements(t.ask('job_show', 'alice', t.request(:'a' || '.r[0-1]')) #> '{jobs,0,steps}') s), array[:'a' || '.r[0]', :'a' || '.r[1]'], 'two elements');
 select is((select array_agg(s ->> 'label') from jsonb_array_elements(t.ask('job_show', 'alice', t.request(:'a' || '.r[3]')) #> '{jobs,0,steps}') s), array[:'a' || '.r[3]'], 'an element that is no row');
--- The cursor: only what is new (all of this test is one transaction, whose own events are always new).
+-- The cursor of show: only newer changes are answered (the whole test is one transaction, whose own events always count as new).
 select is(t.ask('job_show', 'alice', t.request(:'a', '{"since": "1:1:"}')) ->> 'changed', 'true', 'something new');
 select is(t.ask('job_show', 'alice', t.request(:'a', jsonb_build_object('since', pg_current_xact_id()::text::bigint + 1 || ':' || pg_current_xact_id()::text::bigint + 1 || ':'))) - 'cursor', '{"changed": false}', 'nothing new');
 select is(t.ask('job_show', 'alice', t.request(:'a', jsonb_build_object('since', format('%s:%s:%s', pg_current_xact_id(), pg_current_xact_id()::text::bigint + 1, pg_current_xact_id())))) ->> 'changed', 'true', 'what a transaction wrote that was under way then');
@@ -108,7 +108,7 @@ select is(t.ask('job_show', 'alice', t.request(:'a', jsonb_build_object('since',
 
 -- Wait.
 select is(t.ask('job_wait', 'alice', t.request(:'a')), jsonb_build_object('done', false, 'jobs', jsonb_build_array(jsonb_build_object('job_id', :a, 'state', 'running', 'exit_code', null, 'signal', null, 'cause', null))), 'not over');
--- Whole jobs of one's own by number are looked up by themselves: they say the same as through their steps, which others are asked by.
+-- Whole jobs of the asking user, given by number, are looked up directly: with the same answer as through their steps.
 select is(t.ask('job_wait', 'alice', v::jsonb), t.ask('job_wait', 'olga', v::jsonb), 'asked for itself, or as one of many: ' || v)
 from unnest(array[format('{"jobs": ["%s"]}', :'a'), format('{"jobs": ["%1$s", "0%1$s", "%1$s"]}', :'a'), format('{"jobs": "%s"}', :'a'), format('{"jobs": ["%s", "%s"]}', :'a', :'b'),
 	format('{"jobs": ["%1$s", "%1$s.mesh"]}', :'a')]) v;
@@ -158,7 +158,7 @@ select is(t.ask('job_script', 'alice', t.request(:'a')) - 'job_id', '{"script": 
 select is(t.ask('job_script', 'zoe', t.request(:'a')) ->> 'script', '#!/bin/bash', 'to admins');
 select throws_ok(format($$select t.ask('job_script', %L, t.request(%L))$$, u, :'a'), 'RT403', null, 'not to ' || u) from unnest('{bob,olga}'::text[]) u;
 select is(internal.environment_list('\x413d310a3200423d5c00433d00'), '["A=1\n2", "B=\\", "C="]', 'an environment with line ends and backslashes');
--- Everything is private when the site says so.
+-- With setting queue_visible = false, all jobs of others are private.
 select api.admin_change(0, 'root', '{"object": "setting", "action": "change", "name": "queue_visible", "values": {"value": "false"}}') \g /dev/null
 select is(t.ids('bob', '{"all": true}'), :'b', 'queue_visible=false: the queue is one''s own');
 select is(t.ids('olga', '{"all": true}'), :'a' || ' ' || :'b', 'or an operator''s');
@@ -186,14 +186,14 @@ select api.daemon_register('jobmgrd', 'host', 43, '1.0') \g /dev/null
 select is((select c.days from t.certificate c), null, 'and not of the next process');
 select is(t.ask('instance_status', 'bob') -> 'jobs', '{"pending": 1, "running": 0}', 'jobs');
 select is(t.ask('instance_status', 'bob') #>> '{database,version}', current_setting('server_version'), 'the database');
--- Daemons that are gone go from it in a day, process managers of nodes that are gone at once; whoever is connected or serves a node
--- stays.
+-- A daemon that is gone disappears from the list after a day, the process manager of a deleted node at once; a daemon that is
+-- connected or serves a node stays.
 update rota.node set login = 'n' where name = 'n3';
 insert into rota.daemon (role, name, pid, version, backend_pid, seen_at) select r, n, 1, '1', 0, now() - a from (values ('jobmgrd', 'old', interval '25 hours'), ('jobmgrd', 'late', '23 hours'),
 	('procmgrd', 'n1', '23 hours'), ('procmgrd', 'n2', '25 hours'), ('procmgrd', 'gone', '1 minute'), ('procmgrd', 'n', '1 minute')) x (r, n, a);
 select api.range_ensure() \g /dev/null
 select is((select string_agg(d.name, ' ' order by d.name) from rota.daemon d where d.backend_pid = 0), 'late n n1 n2', 'who was there within a day is kept, and whoever serves a node');
--- Ranges are made ahead of the ids.
+-- Ranges of jobs are made before their ids are used.
 create view t.waited_for as
 select l.relation::regclass::text, l.mode
 from pg_locks l
@@ -208,7 +208,7 @@ select is(to_regclass('rota.event_1000000') is not null, true, 'with all tables'
 select is((select count(*) from pg_attribute a join pg_inherits i on i.inhrelid = a.attrelid where a.attidentity <> ''), 0::bigint, 'that number nothing themselves');
 select is((t.submit('alice', '[{"name": "a"}]') > 950000), true, 'and jobs go on');
 select throws_ok($$delete from rota.job_1000000$$, '23001', null, 'a new range is as safe');
--- Small ranges are made for as many ids as a busy minute needs, and the smallest not without end.
+-- Small ranges are made for as many ids as a busy minute uses; of the smallest ones only a limited number.
 update rota.setting set value = '10000' where name = 'range_size';
 select setval('rota.job_job_id_seq', 1999950), api.range_ensure() \g /dev/null
 select setval('rota.job_job_id_seq', 2099900) \g /dev/null
@@ -222,7 +222,7 @@ select ok(t.lines_fit('alice'), 'of a job of one step that runs');
 select is(t.ask('job_queue', 'bob', t.request(:'c')) #>> '{jobs,0,time_limit_s}', '77', 'the time limit it runs with, not the one it asked for');
 select t.finish(:'c' || '.one') \g /dev/null
 select ok(t.lines_fit('alice', '{"all": true}'), 'and of what is over');
--- An element that waits once more is a part of its job's line.
+-- An element that waits again is counted in its job's line of the queue.
 select t.submit('alice', '[{"name": "a", "retry": 1, "array": {"indices": [[0,3,1]], "size": 4, "limit": 2}}]') as d \gset
 select t.commit(t.decision(:'d' || '.a', '{1}', '{"position": 0}'), t.decision(:'d' || '.a', '{2}', '{"position": 1}')) \g /dev/null
 select t.run(:'d' || '.a[0]'), t.fail(:'d' || '.a[0]') \g /dev/null
@@ -231,7 +231,8 @@ select ok(t.lines_fit('alice') and t.lines_fit('alice', '{"states": "pending"}')
 update rota.setting set value = 'false' where name = 'queue_visible';
 select ok(t.lines_fit('alice') and t.lines_fit('bob', '{"all": true}') and t.lines_fit('olga'), 'and to whom it is shown');
 select ok(t.used_fit('alice') and t.used_fit('bob', '{"states": "completed"}') and t.used_fit('olga') and t.used_fit('olga', '{"limit": 1}'), 'what was used, too');
--- A request that finds nothing says which of its names nothing has; what others are called is answered only to whom others' jobs are shown.
+-- A request without a match names the value that matches nothing; near names of other users are suggested only to users who see
+-- their jobs.
 select api.admin_change(0, 'root', '{"object": "account", "action": "create", "name": "secretly", "values": {"users": "bob"}}') \g /dev/null
 create function t.unknown(p_user text, p_function text, p_request jsonb) returns text language plpgsql as $$
 declare
@@ -249,7 +250,7 @@ select is(t.unknown('alice', 'job_acct', '{"account": "secretly"}'), 'nothing', 
 select is(t.unknown('alice', f, '{"partition": "maim"}'), 'there is no partition "maim" | Did you mean "main"?', f || ': a partition that is none') from unnest('{job_queue,job_acct,node_list}'::text[]) f;
 select is(t.unknown('alice', f, '{"names": ["nope"]}'), 'there is no ' || o || ' "nope"', f || ': nor has it a line of its own') from unnest('{node_list,reservation_list,partition_list}'::text[], '{node,reservation,partition}'::text[]) x (f, o);
 
--- What attempts that failed used was used too: rows, lines and usage figures have it, whoever counted.
+-- Usage of failed attempts counts: rows, lines and usage figures have it, whichever counted first.
 select t.submit('alice', '[{"name": "again", "retry": 1}]') as r \gset
 select t.start(:'r' || '.again'), t.run(:'r' || '.again'), t.finish(:'r' || '.again', '{"exit": 1, "outcome": "fail", "user_usec": 600000}', '{"cpu_usec": 600700}'), t.later(), t.pass(:'r' || '.again') \g /dev/null
 select is((select concat_ws(' ', r ->> 'cpu_s', r ->> 'attempts', r ->> 'read_bytes') from jsonb_array_elements(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'r', 'steps', s)) -> 'rows') r),
@@ -260,7 +261,7 @@ update rota.allocation set cpu_usec = null where job_id = :r and attempt = 2;
 select is(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'r')) #> '{rows,0,cpu_s}', '0.6007', 'an attempt that no node counted adds nothing');
 select ok(t.used_fit('olga'), 'and so do lines');
 
--- What a job is that is not over: queue, accounting and wait say the same.
+-- The state of a job that is not over: queue, accounting and wait agree.
 create function t.said(p_job bigint) returns text language sql as $$
 	select concat_ws(' ', t.ask('job_queue', 'alice', t.request(p_job::text)) #>> '{jobs,0,state}', r ->> 'state', t.ask('job_wait', 'alice', t.request(p_job::text)) #>> '{jobs,0,state}',
 		case when r ->> 'elapsed_s' is null then 'no time' end)

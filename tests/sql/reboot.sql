@@ -1,4 +1,5 @@
--- Reboots of nodes: each move and each that there is not, who asks for it, what becomes of a drain of before, what programs report.
+-- Reboots of nodes: each transition and each pair that is none, who asks for it, the effect on an earlier drain, reports of
+-- programs.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -38,7 +39,7 @@ exception when sqlstate 'RT409' then
 end $$;
 select t.boot(i, 'first') from generate_series(1, 4) i \g /dev/null
 
--- Who may, and what is refused.
+-- Users that may reboot nodes, and requests that are refused.
 select is(t.look(), null, 'nothing to judge');
 select is(t.refused('alice', 'reboot', 'n1'), 'RT403 you may not do this to the cluster', 'users do not reboot');
 select is(t.refused('alice', 'reboot', 'n['), 'RT403 you may not do this to the cluster', 'nor learn what a list of nodes is');
@@ -53,7 +54,7 @@ select is(t.refused('root', 'cancel', 'n1', '{"asap": true}'), 'RT422 "cancel" t
 select is(t.refused('root', 'reboot', 'n1,n9') like 'RT404%', true, 'a node that there is not');
 select is((select count(*) from rota.node_reboot), 0::bigint, 'and nothing is done');
 
--- When it is idle: what runs goes on, and others start.
+-- A reboot when the node is idle: running steps go on, and other steps start until then.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as j \gset
 select t.start(:'j' || '.a', '{1}') \g /dev/null
 select is(t.changed('root', 'reboot', 'n1'), 'n1 up waiting true', 'a node in use waits');
@@ -88,7 +89,7 @@ select is((select string_agg(concat_ws(' ', from_state, to_state, actor, reason)
 	'up drain nodemgrd reboot: kernel, drain up nodemgrd rebooted', 'so has the log of the node');
 select is(t.pass(:'j' || '.a', '{1}'), 'completed', 'steps start there again');
 
--- As soon as possible: nothing starts before.
+-- A reboot as soon as possible: no step starts on the node before.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as j \gset
 select t.start(:'j' || '.a', '{2}') \g /dev/null
 select is(t.changed('root', 'reboot', 'n[2-3]', '{"asap": true}'), 'n2 drain waiting true, n3 drain waiting true', 'drained at once');
@@ -103,7 +104,7 @@ select is(t.admin('resume', 'n2'), 'true', 'a resume');
 select is(t.is(2) || ', ' || t.node(2), 'cancelled the node was resumed by root, up', 'cancels it too');
 select is(t.finish(:'j' || '.a'), 3, 'what ran goes on');
 
--- Programs that fail, nodes that do not come, or come with less.
+-- Programs that fail, nodes that do not return, and nodes that return with less hardware.
 select t.take(), t.report('exit code 3') \g /dev/null
 select is(t.is(3) || ', ' || t.node(3), 'failed exit code 3, drain could not be rebooted: exit code 3', 'the node is drained with the reason');
 select is(t.admin('resume', 'n3'), 'true', 'an operator resumes it');
@@ -123,7 +124,7 @@ select is(t.is(2), 'failed 2 CPUs found, 4 prescribed', 'with less than prescrib
 select is(t.node(2), 'drain could not be rebooted: 2 CPUs found, 4 prescribed', 'it does not serve');
 select t.back(2, '{"boot_id": "third"}'), t.admin('resume', 'n2') \g /dev/null
 
--- What becomes of a drain of before, and of one meanwhile.
+-- The effect of a reboot on an earlier drain, and on a drain during the reboot.
 select t.admin('drain', 'n[2-4]', '{"reason": "fan"}') \g /dev/null
 select is(t.changed('root', 'reboot', 'n2', '{"next": "resume"}'), 'n2 drain waiting true', 'a drained node that is to serve');
 select is(t.changed('root', 'reboot', 'n3', '{"next": "down"}'), 'n3 drain waiting true', 'one that is not');
@@ -142,7 +143,7 @@ select is(t.node(3), 'up', 'next=resume');
 select is(t.node(4), 'drain smoke', 'one that was drained meanwhile stays drained');
 select t.admin('resume', 'n[2-4]') \g /dev/null
 
--- A node that is off, and one that is deleted.
+-- A node that is off, and a node that is deleted.
 select api.power(0, 'root', '{"action": "off", "nodes": "n4"}') \g /dev/null
 select is(t.refused('root', 'reboot', 'n4'), 'RT409 node "n4" is powering_off', 'only a node that is on');
 select api.power(0, 'root', '{"action": "on", "nodes": "n4"}') \g /dev/null
@@ -150,7 +151,7 @@ insert into rota.node (name, cpus, mem_mb, login) values ('n9', 1, 1, 'n9');
 select t.reboot('root', 'reboot', 'n9', '{"asap": true}'), t.admin('delete', 'n9'), t.look() \g /dev/null
 select is((select state || ' ' || message from rota.node_reboot where node = 'n9'), 'failed the node was deleted', 'a node that goes');
 
--- Moves that there are not.
+-- Transitions that do not exist.
 create function t.moves(p_from text) returns text language plpgsql as $$
 declare
 	v_to text;
@@ -181,7 +182,7 @@ select is(t.reboot('root', 'cancel', 'n1') #>> '{nodes,0,changed}', 'true', 'whi
 select is((select string_agg(x ->> 'state', ' ') from jsonb_array_elements(t.reboot('root', 'list', 'n1') -> 'reboots') x), 'cancelled done', 'the last ones, the newest first');
 select t.right('all this');
 
--- Reboots are kept for a year.
+-- Rows of reboots are kept for a year.
 update rota.node_reboot set ended_at = ended_at - interval '366 days' where state = 'cancelled';
 select internal.reboot_tidy() \g /dev/null
 select is((select count(*) from rota.node_reboot where state = 'cancelled'), 0::bigint, 'old ones go');

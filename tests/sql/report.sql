@@ -1,4 +1,5 @@
--- Reports of nodes: said twice they change nothing, said too late they are kept as rejected, said in any cut they come to the same.
+-- Reports of nodes: repeated, they change nothing; late, they are kept as rejected; divided in any way, they have the same
+-- result.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -13,7 +14,7 @@ create function t.digest(p_job bigint) returns text language sql as $$
 		(select concat_ws(',', state, exit_code, cause, session_id) from rota.attempt where job_id = p_job));
 $$;
 
--- One record a report, each said twice; then all at once; then all again.
+-- One record in each report, each report sent twice; then all in one report; then all again.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a') \g /dev/null
 select t.all(:'j' || '.a') as records \gset
@@ -27,7 +28,7 @@ select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a') \g /dev/null
 select is(t.report(variadic t.all(:'j' || '.a')), 8, 'all at once');
 select is(t.digest(:j), '{submit,start,complete}|a:completed|completed|1|2|{"ended,t,t,3,2500"}|completed,0,exit,77', 'comes to the same, without the states it was never seen in');
--- A thousand cuts: any prefix, then all of it.
+-- A thousand cuts: a report with any first part of the records, then one with all of them.
 create function t.cut(p_at int) returns text language plpgsql as $$
 declare
 	v_job bigint := t.submit('alice', '[{"name": "a"}]');
@@ -42,7 +43,8 @@ end $$;
 select is(t.cut(i), 'completed', 'cut behind record ' || i) from generate_series(1, 8) i;
 select t.right('cuts');
 
--- A life in one comes to what its records come to, whatever it was and however much of it was reported before.
+-- A coalesced attempt record has the same result as its records, whatever the attempt's course and however much of it was
+-- reported before.
 create function t.lived(p_lives boolean, p_before text, p_done jsonb, p_end jsonb) returns text language plpgsql as $$
 declare
 	v_job bigint := t.submit('alice', '[{"name": "a"}]');
@@ -68,13 +70,13 @@ cross join unnest(array['', '{keeper}', '{keeper,run}', '{keeper,run,task}']) b 
 select is(left(t.lived(true, '', '{}', '{}'), 28), '5|{submit,start,complete}|a:', 'reported in one, it was never seen in another state');
 select is(t.lived(true, '', '{}', '{"drain": "bad disk"}') ~ 'drainbad disk$', true, 'why the node should take no more');
 select api.admin_change(0, 'root', '{"object": "node", "action": "resume", "name": "n1", "values": {}}') \g /dev/null
--- What somebody left of it, and all of it, settled at once.
+-- A deferred report with a part of the records, and a later report with all of them, applied together.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a') \g /dev/null
 insert into rota.report_deferred (node_id, job_ids, report) select 1, array[:j], t.reports(false, t.say(:'j' || '.a', 'keeper'), t.say(:'j' || '.a', 'run')) \g /dev/null
 select is(t.tell(t.reports(true, t.say(:'j' || '.a', 'keeper'), t.say(:'j' || '.a', 'run'), t.say(:'j' || '.a', 'task'), t.say(:'j' || '.a', 'done'), t.say(:'j' || '.a', 'end'))), 7, 'left, and reported once more');
 select is(t.digest(:j), '{submit,start,complete}|a:completed|completed|1|0|{"ended,t,t,3,2500"}|completed,0,exit,77', 'comes to the same');
--- Of what is not there.
+-- Records of attempts and nodes that do not exist.
 delete from rota.rejected_report;
 select is(t.tell(jsonb_build_object('records', '[]'::jsonb, 'orders_done', '[]'::jsonb, 'coalesced', jsonb_build_array(jsonb_build_object('kind', 'life', 'node', 2, 'job', :j, 'step', 0, 'attempt', 1,
 	'done_us', 5, 'end_us', 1, 'outcome', 'fail')))), 0, 'a life on another node');
@@ -82,7 +84,7 @@ select is((select array_agg(s.what #>> '{0,kind}') from rota.rejected_report s),
 select is(t.digest(:j), '{submit,start,complete}|a:completed|completed|1|0|{"ended,t,t,3,2500"}|completed,0,exit,77', 'and changes nothing');
 select t.right('coalesced');
 
--- Rejected reports: unknown steps, attempts that never were, other nodes.
+-- Rejected reports: of unknown steps, of attempts that never existed, from other nodes.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a') \g /dev/null
 delete from rota.rejected_report;
@@ -95,10 +97,10 @@ select is(t.rejected(jsonb_build_object('job', :j, 'node', 2)), 0, 'a node that 
 select is((select count(*) from rota.rejected_report), 4::bigint, 'all are kept');
 select is(t.state(:'j' || '.a'), 'running', 'and nothing has changed');
 select t.right('orphans');
--- An unknown kind of record does no harm.
+-- A record of an unknown kind does no harm.
 select t.report(t.say(:'j' || '.a', 'newfangled', '{"x": 1}')) \g /dev/null
 select is(t.state(:'j' || '.a'), 'running', 'an unknown kind');
--- A late word of an earlier attempt, while the next one runs.
+-- A late record of an earlier attempt, while the next one runs.
 select t.submit('alice', '[{"name": "a", "retry": 1}]') as k \gset
 select t.start(:'k' || '.a', '{2}'), t.run(:'k' || '.a') \g /dev/null
 select t.all(:'k' || '.a') as records \gset
@@ -107,13 +109,13 @@ select is(t.report(variadic :'records'::jsonb[]), 0, 'an earlier attempt, report
 select is((select concat_ws(' ', state, attempt) from t.step(:'k' || '.a')), 'starting 2', 'does not touch the next one');
 select t.right('earlier attempt');
 
--- Orders and messages for attempts that are over: reported, kept as rejected, nothing else.
+-- Orders and messages for attempts that are over: the node reports them done, they are kept as rejected, and change nothing.
 delete from rota.rejected_report;
 select is(t.report(jsonb_build_array(jsonb_build_object('node', 2, 'job', :k, 'step', 0, 'attempt', 1, 'kind', k, 'age_us', 0, 'reason', 'old', 'action', 'kill', 'drain', ''))),
 	0, k || ' for an attempt that is over') from unnest('{refused,late}'::text[]) k;
 select is((select count(*) from rota.rejected_report), 2::bigint, 'both are kept');
 select is((select concat_ws(' ', state, attempt) from t.step(:'k' || '.a')), 'starting 2', 'and change nothing');
--- Refused because the node is at fault: it is drained, and the step runs again though it is not to be requeued.
+-- A node refuses a launch request for a fault of its own: the node is drained, and the step runs again even with --no-requeue.
 select t.submit('alice', '[{"name": "a", "requeue": false}]') as f \gset
 select t.start(:'f' || '.a', '{4}') \g /dev/null
 select t.report(t.say(:'f' || '.a', 'refused', '{"reason": "disk full", "again": "0", "retry": "1", "drain": "disk full"}')) \g /dev/null
@@ -123,7 +125,7 @@ select is((select concat_ws(' ', state, reason, cpus_used) from rota.node join r
 select is(t.report(t.say(:'f' || '.a', 'refused', '{"reason": "disk full", "again": "0", "retry": "1", "drain": "disk full"}')), 0, 'reported again it changes nothing');
 select t.right('refused for want of room');
 
--- Orders: fetched behind a position, gone when taken; one notification for each node.
+-- Orders: read from a position on, deleted when taken; one notification for each node.
 select is((select array_agg(kind || '@' || node_ids[1] order by order_ids) from api.node_orders('{1,2}', '{}', 1000) where job_id = :k), '{launch@2,launch@2}', 'orders of two attempts');
 select t.tell(jsonb_build_object('records', '[]'::jsonb, 'orders_done', (select jsonb_agg(order_id) from rota.node_order where node_id = 2 and attempt = 1))) \g /dev/null
 select is((select array_agg(attempt) from api.node_orders('{2}', '{}', 1000) where job_id = :k), '{2}', 'what was taken is gone');
@@ -132,7 +134,7 @@ select is((select count(*) from api.node_orders('{2}', (select array_agg(order_i
 select is((select array_agg(attempt) from api.node_orders((select array_agg(i) from generate_series(2, 200) i), '{}', 1000) where job_id = :k), '{2}', 'asked for many nodes');
 select is((select count(*) from api.node_orders('{3}', '{}', 1000)), 0::bigint, 'of another node');
 
--- What is the same for several nodes of an attempt is stored once and answered together, to each process manager for its nodes.
+-- An order for several nodes of an attempt is stored once, and answered to each process manager for its nodes.
 select t.submit('alice', '[{"name": "w", "nodes_min": 3}]') as w \gset
 select t.start(:'w' || '.w', '{2,3,1}') \g /dev/null
 select is((select array_agg(node_id || body) from rota.launch_text where job_id = :w), '{2order}', 'one text');
@@ -143,7 +145,7 @@ select is((select array_agg(node_ids) from api.node_orders('{1,2,3}', (select ar
 create function t.ready(p_label text, p_nodes int[]) returns int language sql as $$
 	select t.tell(jsonb_build_object('records', '[]'::jsonb, 'orders_done', '[]'::jsonb,
 		'ready', jsonb_build_array(jsonb_build_object('job', s.job_id, 'step', s.step_id, 'attempt', s.attempt, 'age_us', 1000, 'nodes', p_nodes)))) from t.step(p_label) s $$;
--- Readiness in short: as the records would say it.
+-- Readiness of several nodes in the short form has the same result as their records.
 select is(t.ready(:'w' || '.w', '{2,1}'), 4, 'two are ready');
 select is((select concat_ws(' ', t.state(:'w' || '.w'), t.orders(:'w' || '.w'))), 'prolog', 'one is not');
 delete from rota.rejected_report;
@@ -157,7 +159,7 @@ select is((select concat_ws(' ', t.state(:'w' || '.w'), (select count(*) from ro
 select is(t.ready(:'w' || '.w', '{1,2,3}'), 0, 'reported once more it changes nothing');
 select t.right('several nodes');
 
--- Many at once: an array of a thousand, started and ended in one report each.
+-- Many records at once: an array of a thousand elements, started in one report and ended in another.
 select t.submit('alice', '[{"name": "m", "array": {"indices": [[0,999,1]], "size": 1000, "limit": null}}]') as m \gset
 update rota.node set cpus = 2000 where node_id = 3;
 select is(t.commit(variadic (select array_agg(t.decision(:'m' || '.m', '{3}', jsonb_build_object('position', i))) from generate_series(0, 999) i)), 1000, 'a thousand starts in one call');

@@ -1,4 +1,4 @@
--- Jobs that have ended run again: all of them or what failed, as new attempts; what was before stays.
+-- Ended jobs run again, all steps or those that failed, as new attempts; the earlier attempts stay.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -35,7 +35,7 @@ select is(array(select deps_waiting from rota.step where job_id = :j order by st
 select t.right('requeue of all');
 select t.pass(:'j' || '.a'), t.pass(:'j' || '.b'), t.pass(:'j' || '.c'), t.pass(:'j' || '.z') \g /dev/null
 select is(t.states(:j), 'a:completed b:completed c:completed h:skipped g:skipped z:completed', 'and all is decided anew');
--- g ran before the requeue and was skipped after it: it has the figures of all its attempts, and nodes, times and tasks of none.
+-- Step g ran before the requeue and was skipped after it: it has the figures of all its attempts, but no nodes, times and tasks.
 select is((select concat_ws(' ', attempts, nodes, node_count, cpus, mem_mb, started_at, elapsed_s, wait_s) from acct.step where job_id = :j and step = 'g'), '1 0', 'what is skipped now has no nodes and times');
 select is((select concat_ws(' ', attempt, nodes, is_latest, started_at is not null) from acct.attempt where job_id = :j and step = 'g'), '1 n1 t t', 'its earlier attempt has');
 select is((select cpu_held_s from acct.step where job_id = :j and step = 'g'), (select cpu_held_s from acct.attempt where job_id = :j and step = 'g'), 'what it held stays');
@@ -44,7 +44,7 @@ select is((select jsonb_build_array(x -> 'attempt', x -> 'nodes', x -> 'started_
 select is((select concat_ws(' ', x ->> 'nodes', x ->> 'started_at', x ->> 'elapsed_s', x ->> 'attempts') from jsonb_array_elements(api.job_acct(0, 'root', jsonb_build_object('jobs', :j::text, 'steps', true))::jsonb -> 'rows') x
 	where x ->> 'step' = 'g'), ' 1', 'and rota acct');
 select is((select concat_ws(' ', x ->> 'nodes', x ->> 'cpus', x ->> 'started_at') from jsonb_array_elements(internal.report_job_steps(:j, 10)) x where x ->> 'label' = 'g'), '', 'and rota report');
--- Pending again is as not started; so is what waits for the start of what is skipped now.
+-- A step that is pending again counts as not started; a dependent of the start of a step that is skipped now is skipped too.
 select t.submit('alice', '[{"name": "a"}, {"name": "h"}, {"name": "s"}]', '[{"step": "h", "peer": "a", "condition": "fail"}, {"step": "s", "peer": "h", "condition": "start"}]') as k \gset
 select t.start(:'k' || '.a'), t.run(:'k' || '.a'), t.fail(:'k' || '.a'), t.pass(:'k' || '.h'), t.pass(:'k' || '.s') \g /dev/null
 select is(t.states(:k), 'a:failed h:completed s:completed', 'a handler that ran, and what waits for its start');
@@ -56,7 +56,7 @@ select is((select string_agg(concat_ws(' ', step, nodes, started_at is not null)
 select t.right('requeue of a handler');
 select api.job_cancel(0, 'root', t.request(:'d')) \g /dev/null
 
--- Retries count from the start; a job that another one has to end for waits for it again.
+-- Retries are counted anew; a job that waited for another job to end waits for it again.
 select t.submit('alice', '[{"name": "a", "retry": 1}]') as p \gset
 select t.submit('alice', '[{"name": "b"}]', format('[{"step": "b", "job": %s}]', :p)::jsonb) as j \gset
 select t.start(:'p' || '.a'), t.run(:'p' || '.a'), t.fail(:'p' || '.a'), t.later() \g /dev/null
@@ -72,7 +72,7 @@ select t.pass(:'p' || '.a'), t.pass(:'j' || '.b') \g /dev/null
 select is(t.job(:j), 'completed', 'in the end');
 select t.right('requeue of two');
 
--- Arrays: elements that failed, those that never ran, and all.
+-- Arrays: failed elements, elements that never ran, and all elements.
 select t.submit('alice', '[{"name": "r", "array": {"indices": [[0,4,1]], "size": 5}}]') as j \gset
 select t.pass(:'j' || '.r', '{1}', '{"position": 0}') \g /dev/null
 select t.start(:'j' || '.r', '{1}', '{"position": 1}'), t.run(:'j' || '.r[1]'), t.fail(:'j' || '.r[1]'), t.pass(:'j' || '.r', '{1}', '{"position": 3}') \g /dev/null
@@ -91,7 +91,7 @@ select t.right('requeue of an array');
 select t.pass(:'j' || '.r[' || i || ']') from generate_series(0, 4) i \g /dev/null
 select is(t.job(:j), 'completed', 'and complete again');
 select is((select count(*) from rota.attempt where job_id = :j), 11::bigint, 'eleven attempts, of five elements');
--- An array that never began, behind one that failed; and one that would not wait.
+-- An array that never began, because its peer failed; and an array that does not wait for its peer.
 select t.submit('alice', '[{"name": "a"}, {"name": "r", "array": {"indices": [[0,1,1]], "size": 2}}]', '[{"step": "r", "peer": "a"}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.fail(:'j' || '.a') \g /dev/null
 select is(t.requeue('alice', :j, true), 'queued again (2 of 2 steps)', 'an array that never began');
@@ -99,7 +99,7 @@ select t.pass(:'j' || '.a') \g /dev/null
 select t.pass(:'j' || '.r', '{1}', '{"position": 0}'), t.pass(:'j' || '.r', '{1}', '{"position": 1}') \g /dev/null
 select is(t.job(:j), 'completed', 'runs behind the other');
 select is(t.requeue('alice', :j), 'not changed: "r" is an array that waits for steps that would run again: submit it again', 'one that has run would not wait');
--- An array that never began, of which each element waits for one of another job that has failed meanwhile.
+-- An array that never began, whose elements each wait (corr) for an element of another job that has failed meanwhile.
 select t.submit('alice', '[{"name": "a", "array": {"indices": [[0,1,1]], "size": 2}}]') as k \gset
 select t.submit('alice', '[{"name": "b", "array": {"indices": [[0,1,1]], "size": 2}}]', format('[{"step": "b", "job": %s, "peer": "a", "condition": "corr"}]', :k)::jsonb) as j \gset
 select api.job_cancel(0, 'root', jsonb_build_object('jobs', array[:j::text])) \g /dev/null
@@ -109,7 +109,7 @@ select is(t.requeue('alice', :j, true), 'queued again (1 of 1 step)', 'a corresp
 select is(t.job(:j), 'dependency_failed', 'and ends at once');
 select is(t.state(:'j' || '.b'), 'dependency_failed', 'since its dependency has failed');
 select t.right('requeue of a correspondent array');
--- What binds steps to the nodes of others, or to their start, is decided anew: attempts before the requeue do not count.
+-- Edges on the nodes or the start of peers are resolved anew: attempts before the requeue do not count.
 select t.submit('alice', '[{"name": "a"}, {"name": "s"}, {"name": "o"}]', '[{"step": "s", "kind": "same_nodes", "peer": "a"}, {"step": "o", "kind": "other_nodes", "peer": "a"}]') as j \gset
 select t.start(:'j' || '.a'), t.start(:'j' || '.o', '{2}') \g /dev/null
 select t.run(:'j' || '.' || s), t.finish(:'j' || '.' || s) from unnest(array['a', 'o']) s \g /dev/null
@@ -136,7 +136,7 @@ select is(t.requeue('alice', :j), 'queued again (2 of 2 steps)', 'steps that sta
 select api.job_cancel(0, 'root', t.request(:'j' || '.a')) \g /dev/null
 select is(t.states(:j), 'a:cancelled b:dependency_failed', 'one that never started in this run takes the other down');
 select t.right('requeue of bound steps');
--- Its script must be there.
+-- The script of the job must still exist.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.pass(:'j' || '.a') \g /dev/null
 update rota.job set environment_hash = '\x00' where job_id = :j;

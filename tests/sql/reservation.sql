@@ -1,5 +1,5 @@
--- Maintenance: reservations as admins write them, their times, who is let in; drains with a deadline; failing nodes; what the
--- leader, the owner of a job, and analysts see; what happens when one begins.
+-- Maintenance: reservations as administrators make them, their times, users who are let in; drains with a deadline; failing
+-- nodes; what the leader, the owner of a job and analysts read; the beginning of a reservation.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -24,7 +24,7 @@ create function t.node(p_name text) returns text language sql as $$
 	select concat_ws(' ', n.state, n.reason, n.reason_by) from rota.node n where n.name = p_name;
 $$;
 
--- Written, read, changed, deleted; and who may.
+-- Reservations are made, shown, changed and deleted; and the users that may do so.
 select is(t.admin('reservation', 'create', 'memory', '{"start": "now+10minutes", "duration": "1:00:00", "nodes": "n[1-2]", "reason": "new memory", "users": "bob", "accounts": null}'), 'true', 'a reservation');
 select is(t.outages(), 'memory n1,n2 10..70', 'as the leader reads it');
 select is((select o.words ~ '^maintenance "memory", [0-9: -]+ to [0-9: -]+ \(new memory\)$' from api.schedule_outages() o), true, 'in words');
@@ -46,7 +46,7 @@ select matches(t.admin('reservation', 'delete', 'memory', '{}', 'olga'), '^RT403
 select is(t.admin('reservation', 'delete', 'memory'), 'true', 'an admin does');
 select is(t.outages(), null, 'gone');
 
--- What is wrong.
+-- Values that are refused.
 select matches(t.admin('reservation', 'create', 'x', v::jsonb), e, e)
 from (values
 	('{"start": "now", "nodes": "n1"}', '^RT422.*needs "start", "nodes", and "end" or "duration"'),
@@ -75,7 +75,7 @@ select throws_ok($$insert into rota.reservation (name, starts_at, ends_at, creat
 select throws_ok($$insert into rota.node_notice (node_id, kind, reason, actor) values (1, 'drain', 'x', 'x')$$, '23514', null, 'a drain has its time');
 select throws_ok($$insert into rota.node_notice (node_id, kind, at, reason, actor, end_steps) values (1, 'failing', now(), 'x', 'x', true)$$, '23514', null, 'a failing node ends nothing');
 
--- Times that recur. The clock of its zone counts: 01:30 stays 01:30 when the clock is changed.
+-- Recurring reservations follow the clock of their time zone: 01:30 stays 01:30 when the clock is changed.
 insert into rota.reservation (name, starts_at, ends_at, recurs, time_zone, created_by)
 select 'old', '2020-01-06 22:00 Europe/Prague', '2020-01-07 06:00 Europe/Prague', r, 'Europe/Prague', 'x' from (values (interval '7 days')) v (r);
 select is((select array_agg(distinct to_char(starts_at at time zone 'Europe/Prague', 'Dy HH24:MI') || to_char(ends_at at time zone 'Europe/Prague', ' HH24:MI')) from internal.reservation_time),
@@ -89,7 +89,7 @@ update rota.reservation set recurs = '3 months';
 select ok((select count(*) >= 2 and bool_and(to_char(starts_at at time zone 'Europe/Prague', 'DD HH24:MI') = '06 22:00') from internal.reservation_time), 'every three months, on the sixth: two at least');
 update rota.reservation set recurs = null;
 select is_empty('select * from internal.reservation_time', 'once: over');
--- Where the clock jumps over the time between, the length counts.
+-- Where a clock change skips the time between start and end, the duration counts.
 update rota.reservation set recurs = '1 day', starts_at = '2020-01-01 02:30 Europe/Prague', ends_at = '2020-01-01 03:00 Europe/Prague';
 select ok((select bool_and(ends_at > starts_at) from internal.reservation_time), 'an end is behind its start on every day');
 select is(((timestamptz '2026-03-28 02:30 Europe/Prague' at time zone 'Europe/Prague') + interval '1 day') at time zone 'Europe/Prague' > timestamptz '2026-03-29 03:00 Europe/Prague', true, '... which on one day of the year takes care');
@@ -99,7 +99,7 @@ select is((select count(*) from api.schedule_outages() where to_at is null), 1::
 delete from rota.reservation;
 select is_empty('select * from rota.reservation_node', 'its nodes go with it');
 
--- Who is let in: each step says which reservations do.
+-- Users who are let in: for each step, the reservations that let it in.
 select t.admin('account', 'create', 'physics', '{}') \g /dev/null
 select t.admin('reservation', 'create', 'r1', '{"start": "now+1hours", "duration": "60", "nodes": "n1", "users": "bob"}'), t.admin('reservation', 'create', 'r2', '{"start": "now+1hours", "duration": "60", "nodes": "n1", "users": "carl", "accounts": "physics"}') \g /dev/null
 select t.submit(u, jsonb_build_array(jsonb_build_object('name', 'a', 'reservation', r)), '[]', jsonb_build_object('account', a))
@@ -153,7 +153,7 @@ select matches(api.node_list(0, 'root', '{"names": ["n4"]}') -> 'nodes' -> 0 ->>
 select is(api.node_list(0, 'root', '{"names": ["n4"]}') -> 'nodes' -> 0 ->> 'state', 'up', 'the node keeps its state');
 select is(t.tick(), 50::double precision, 'the leader wakes when a maintenance ends');
 
--- A job and its nodes.
+-- A job and the outages of its nodes.
 create function t.warnings(p_job bigint) returns text language sql as $$
 	select string_agg((w ->> 'node') || ' ' || (w ->> 'kind'), ', ' order by nr)
 	from jsonb_array_elements(api.job_show(t.uid('alice'), 'alice', t.request(p_job::text)) -> 'jobs' -> 0 -> 'steps' -> 0 -> 'warnings') with ordinality x (w, nr);
@@ -169,7 +169,7 @@ select is((select steps from jsonb_to_recordset(api.reservation_list(0, 'root', 
 select is((select string_agg(name || ' ' || state, ', ') from jsonb_to_recordset(api.reservation_list(0, 'root', '{}') -> 'reservations') as x (name text, state text)), 'weekly active, soon planned, late planned', 'the list');
 select is((select count(*) filter (where reservation = 'weekly') > 1 and bool_or(reservation = 'soon' and nodes = '{n3}' and users = '{bob}') from acct.reservation), true, 'for analysts');
 
--- Time limits of what runs: it must not reach into an outage that it does not reach into yet.
+-- The time limit of a running step may not be extended into an outage that it does not reach yet.
 create function t.modify(p_user text, p_job bigint, p_limit int) returns text language plpgsql as $$
 begin
 	perform internal.modify_check(internal.caller_role(case p_user when 'root' then 0 else 1 end, p_user), null, p_job, 0, jsonb_build_object('time_limit_s', p_limit),
@@ -192,7 +192,7 @@ select is(t.modify('olga', :k, 2400), 'ok', 'what asks for it, and is on its lis
 update rota.step_request set reservation = null where job_id = :k;
 update rota.reservation set users = '{}' where name = 'soon';
 
--- It begins. What runs goes on, unless it is to be ended; then it runs again later, where it may.
+-- A reservation begins. Running steps go on, unless it ends them; an ended step runs again later, on a node that it may use.
 select t.submit('bob', '[{"name": "a", "time_limit_s": 600}]') as b \gset
 select t.submit('alice', '[{"name": "a", "time_limit_s": 600, "requeue": false}]') as m \gset
 select t.start(:'b' || '.a', '{3}'), t.run(:'b' || '.a'), t.start(:'m' || '.a', '{3}'), t.run(:'m' || '.a') \g /dev/null
@@ -230,7 +230,7 @@ select t.finish(:'b' || '.a') \g /dev/null
 select is(t.state(:'b' || '.a'), 'completed', 'what is done in its grace time has completed');
 select t.right('steps ended by a drain');
 
--- What has checkpoints saves itself first, and is ended without one after checkpoint_wait_s.
+-- Steps with checkpoints are saved first, and are ended without one after checkpoint_wait_s.
 \ir checkpoint.psql
 select t.submit('alice', :'saves') as sf \gset
 select t.submit('alice', '[{"name": "a", "requeue": false, "checkpoint": {"driver": "app", "keep": 2}}]') as sk \gset
@@ -266,7 +266,7 @@ select t.tick() \g /dev/null
 select is(t.orders(:'sf' || '.a') || ' ' || (t.step(:'sf' || '.a')).end_wanted || ', ' || t.orders(:'sk' || '.a') || ' ' || (t.step(:'sk' || '.a')).end_wanted, 'checkpoint@n3 kill@n3 requeue, checkpoint@n3 kill@n3 cancel', 'and is ended without');
 select is(t.node('n3') || ' ' || t.notices(), 'drain smoke root 0', 'the drain is done');
 rollback to deadline;
--- Checkpoints that others asked for.
+-- Checkpoints that others asked for before.
 select internal.checkpoint_ask(:sf, (t.step(:'sf' || '.a')).step_id, 'user', 'alice', null, 'end'), internal.checkpoint_ask(:sk, (t.step(:'sk' || '.a')).step_id, 'user', 'alice', null, 'continue') \g /dev/null
 select t.tick() \g /dev/null
 select is(t.asked(:'sf' || '.a') || ', ' || t.asked(:'sk' || '.a'), 'asked user alice end, asked maintenance schedule requeue', 'one under way is enough');
@@ -275,13 +275,13 @@ select is(t.asked(:'sf' || '.a') || ' ' || t.orders(:'sk' || '.a'), 'failed user
 select t.finish(v || '.a') from unnest(array[:sf, :sk, :ss, :sa]) v \g /dev/null
 select t.right('steps saved ahead of a drain');
 
--- Why a step waits, in the leader's words.
+-- The reason of the leader's plan why a step waits.
 select t.submit('alice', '[{"name": "a", "time_limit_s": 600}]') as w \gset
 select api.schedule_plan(t.term(), jsonb_build_array(jsonb_build_object('job', :w, 'step', 0, 'reason', 'maintenance', 'message', 'needs 1 CPU, which would run into maintenance "x"')), null, null) \g /dev/null
 select is(api.job_why(t.uid('alice'), 'alice', t.request(:'w')) -> 'steps' -> 0 -> 'conditions' -> 0 ->> 'kind', 'maintenance', 'why');
 select is(api.job_queue(t.uid('alice'), 'alice', jsonb_build_object('jobs', jsonb_build_array(:'w'))) -> 'jobs' -> 0 ->> 'reason', 'maintenance', 'queue');
 
--- A node with all of that can still be deleted.
+-- A node with notices and reservations can be deleted.
 select t.admin('node', 'create', 'm1', '{"cpus": 1, "mem": 1, "failing": "old"}'), t.admin('reservation', 'create', 'm', '{"start": "now", "duration": "60", "nodes": "m1"}') \g /dev/null
 select is(t.admin('node', 'delete', 'm1'), 'true', 'deleted with its notices');
 select * from finish();

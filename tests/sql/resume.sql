@@ -1,5 +1,5 @@
--- Preemption by suspension: what a victim keeps, when it goes on, and whatever comes between: each order of events, cancellation, loss of its
--- node, its owner's own suspension.
+-- Preemption by suspension: resources that a victim keeps, the moment when it goes on, and events in between, in each order:
+-- cancellation, loss of its node, suspension by its owner.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -24,7 +24,7 @@ create function t.admin(p_object text, p_name text, p_values jsonb, p_action tex
 create function t.cancelled() returns jsonb language sql as $$ select '{"outcome": "cancel", "cause": "cancelled", "exit": -1, "signal": 15}'::jsonb $$;
 select t.admin('partition', 'main', '{"preempt": "suspend", "preempt_otherwise": "spare"}'), t.admin('qos', 'high', '{"tier": 2}', 'create') \g /dev/null
 
--- Who can be suspended.
+-- Steps that can be suspended.
 select t.submit('alice', '[{"name": "a"}]') as low \gset
 select t.submit('alice', '[{"name": "a", "keep": {"cpus": true}}]') as keeps \gset
 select t.submit('alice', '[{"name": "a"}]', '[]', '{"qos": "high"}') as high \gset
@@ -41,7 +41,7 @@ select api.job_suspend(t.uid('alice'), 'alice', t.request(:'low')) \g /dev/null
 select is(t.candidates(), :keeps || '.a', 'what its owner suspends is no candidate');
 rollback to runs;
 
--- It is suspended, and goes on when the other one has ended.
+-- The victim is suspended, and goes on when the preempting step has ended.
 select is(t.preempt(:'high' || '.a', '{1}', :'low' || '.a'), 1, 'suspended');
 select is(t.orders(:'low' || '.a') || ' ' || t.state(:'low' || '.a') || ' ' || coalesce((t.step(:'low' || '.a')).end_wanted, 'stays'), 'suspend@n1 running stays', 'it has the order');
 select is(t.preempt(:'high' || '.a', '{1}', :'low' || '.a'), 0, 'once');
@@ -59,7 +59,7 @@ savepoint by_runs;
 select t.report(t.say(:'high' || '.a', 'suspended')) \g /dev/null
 select is(t.resumes(), :low || '.a@n1:1', 'or for its suspension');
 rollback to by_runs;
--- An array's head runs until all of it has ended.
+-- The preempting step is an array: the victim waits until all its elements have ended.
 select t.submit('alice', '[{"name": "a", "array": {"indices": [[0,2,1]], "size": 3, "limit": null}}]', '[]', '{"qos": "high"}') as wide \gset
 select t.start(:'wide' || '.a', '{2}', '{"position": 0}'), t.run(:'wide' || '.a[0]') \g /dev/null
 update rota.preempt_pause set by_job_id = :wide where job_id = :low;
@@ -77,7 +77,7 @@ select is((select mode || ' ' || times || ' ' || (resumed_at is not null) || ' '
 select t.report(t.say(:'low' || '.a', 'resumed')) \g /dev/null
 select t.right('resumed');
 
--- It is left alone for a while, and may be suspended again.
+-- A resumed victim has its minimal run time again, and may be suspended again after it.
 select t.admin('partition', 'main', '{"preempt_after": "1:00:00"}') \g /dev/null
 update rota.attempt set started_at = started_at - interval '2 hours', ordered_at = ordered_at - interval '2 hours' where job_id = :low;
 select is(t.candidates(), format('%s.a suspends later, %s.a later', :low, :keeps), 'its minimal run time begins again');
@@ -86,20 +86,20 @@ select t.submit('alice', '[{"name": "a"}]', '[]', '{"qos": "high"}') as high \gs
 select is(t.preempt(:'high' || '.a', '{1}', :'low' || '.a'), 1, 'again');
 select is((select times || ' ' || by_job_id || ' ' || coalesce(resumed_at::text, 'null') from acct.preempted where job_id = :low), '2 ' || :high || ' null', 'its row is about the last time');
 
--- The other one is over before the suspension is reported.
+-- The preempting step ends before the suspension is reported.
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'high')) \g /dev/null
 select is(t.resumes(), null, 'it still runs');
 select t.report(t.say(:'low' || '.a', 'suspended')) \g /dev/null
 select is(t.resumes(), :low || '.a@n1:1', 'it is suspended, and may go on at once');
 savepoint suspended;
 
--- Somebody else has its CPUs meanwhile.
+-- Another step has the victim's CPUs meanwhile.
 update rota.node_used set cpus_used = cpus where node_id = 1;
 select is(t.resume(:'low' || '.a'), 0, 'there is no room');
 select is(t.pauses(), 1::bigint, 'it waits for it');
 rollback to suspended;
 
--- Its owner suspends it as well: it goes on when the owner says so.
+-- The victim's owner suspends it as well: it goes on when the owner resumes it.
 select api.job_suspend(t.uid('alice'), 'alice', t.request(:'low')) \g /dev/null
 select is(coalesce(t.resumes(), 'none') || ' ' || t.state(:'low' || '.a'), 'none suspended', 'it is the owner''s now');
 select is(t.why('alice', :'low' || '.a') like '%to make room%', false, 'and has no other reason');
@@ -108,12 +108,12 @@ select is(t.state(:'low' || '.a'), 'running', 'it goes on');
 select is((select resumed_at is not null from acct.preempted where job_id = :low), true, 'which accounting knows');
 rollback to suspended;
 
--- Its owner has it go on by himself.
+-- The victim's owner resumes it.
 select api.job_resume(t.uid('alice'), 'alice', t.request(:'low')) \g /dev/null
 select is(t.state(:'low' || '.a') || ' ' || t.pauses(), 'running 0', 'there is room, so it does');
 rollback to suspended;
 
--- It is cancelled.
+-- The victim is cancelled.
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'low')) \g /dev/null
 select is(coalesce(t.resumes(), 'none') || ' ' || t.pauses(), 'none 0', 'it does not go on');
 select t.finish(:'low' || '.a', t.cancelled()) \g /dev/null
@@ -121,7 +121,7 @@ select is(t.state(:'low' || '.a'), 'cancelled', 'it is over');
 select t.right('cancelled while suspended');
 rollback to suspended;
 
--- Its node is lost.
+-- The victim's node is lost.
 select t.silent(1) \g /dev/null
 select is((select string_agg(node || ' ' || to_state, ',') from t.judge()), 'n1 down', 'the node is lost');
 select is(coalesce(t.resumes(), 'none') || ' ' || t.pauses(), 'none 0', 'nothing is to go on there');
@@ -129,7 +129,7 @@ select is(t.state(:'low' || '.a'), 'pending', 'it runs again');
 select t.right('lost while suspended');
 rollback to suspended;
 
--- It goes on before all that.
+-- The victim goes on before any of this happens.
 select is(t.resume(:'low' || '.a'), 1, 'it goes on');
 select throws_ok(format('select api.schedule_resume(%s, ''{}'', ''{}'')', t.term() - 1), 'RT412', null, 'only the leader says so');
 select is((select string_agg(r.rolname, ' ') from pg_roles r where has_function_privilege(r.oid, 'api.schedule_resume(bigint, bigint[], int[])', 'execute') and not r.rolsuper and r.rolname <> 'rota_owner'), 'rota_jobmgr_leader', 'which is jobmgrd');

@@ -1,4 +1,4 @@
--- Roles: each really connects, can do what its work takes, and nothing else. ROTA_TOP: the source tree, for lib/api.def.
+-- Roles: each connects, can execute what its work takes, and nothing else. ROTA_TOP: the source tree, for lib/api.def.
 begin;
 \set ON_ERROR_STOP 1
 \set QUIET 1
@@ -14,14 +14,14 @@ create schema t;
 create table t.role as
 select r as role, 'host=' || split_part(current_setting('unix_socket_directories'), ',', 1) || ' port=' || current_setting('port') || ' dbname=' || current_database() || ' user=' || r as conninfo
 from unnest('{rota_owner,rota_jobmgr,rota_jobmgr_leader,rota_jobmgr_admin,rota_node,rota_nodemgr,rota_runner,rota_analyst,rota_admin}'::text[]) r;
--- What the list says that C may call, and who.
+-- The functions that lib/api.def lists, each with the roles that may call it.
 create table t.def as
 select m[1] as name, format('api.%s(%s)', m[1], m[2])::regprocedure as function, 'rota_' || lower(r[1]) as role
 from regexp_matches(:'def', 'API\((\w+), "([^"]*)", ([A-Z_ |]+)\)', 'g') m
 cross join regexp_matches(m[3], 'API_(\w+)', 'g') r;
 select cmp_ok((select count(*) from t.def), '>', 40::bigint, 'lib/api.def is read');
 
--- What a statement comes to when the role says it: ok, or the SQLSTATE. Nothing of it stays.
+-- t.try: the result of a statement that a role executes: ok, or the SQLSTATE. The statement is rolled back.
 create function t.try(p_role text, p_statement text) returns text language plpgsql as $$
 begin
 	perform dblink_exec(p_role, 'begin');
@@ -60,9 +60,9 @@ where r.role <> 'rota_owner' and p.pronamespace::regnamespace::text in ('api', '
 select is(has_function_privilege(role, function, 'execute') and has_schema_privilege(role, split_part(function::text, '.', 1), 'usage'), allowed, format('%s %s %s', role, case when allowed then 'may call' else 'may not call' end, function))
 from t.call order by role, function::text;
 select is(t.try(role, statement) <> '42501', allowed, format('%s %s %s', role, case when allowed then 'calls' else 'is refused' end, function)) from t.call
--- (a strict function of nulls is never called)
+-- (a strict function is not called with null arguments)
 where not strict order by role, function::text;
--- rota_runner shares two functions with others, and is nobody else by them.
+-- Two functions that rota_runner shares with other roles: it may claim leadership of hooks only, and register as runnerd only.
 select is(t.say('rota_runner', format('do $do$ begin perform api.%s; end $do$', s)), e, 'rota_runner: ' || s)
 from (values ('leader_claim(''schedule'', 3)', '28000'), ('leader_claim(''hook'', 3)', 'ok'), ('daemon_register(''procmgrd'', ''n1'', 1, '''')', '28000'),
 	('daemon_register(''jobmgrd'', ''1'', 1, '''')', '28000'), ('daemon_register(''runnerd'', ''1'', 1, '''')', 'ok')) x (s, e);
@@ -90,7 +90,7 @@ select isnt(t.say(role, format('delete from %s', relation)), 'ok', format('%s de
 select is(t.try('rota_admin', 'select ' || c), '42501', 'rota_admin does not see ' || c)
 from unnest('{spec from rota.step_request,auth from rota.step_request,body from rota.script,body from rota.environment,body from rota.node_order,signature from rota.node_order,body from rota.launch_text,signature from rota.launch_text,* from rota.step_request}'::text[]) c;
 
--- No role but the owner makes anything, anywhere.
+-- No role but the owner may create objects.
 select is(t.say(role, s), '42501', role || ' is refused: ' || s)
 from t.role cross join unnest('{create table public.x (),create table api.x (),create schema x,create role x,create temporary table x (),create function public.x() returns int return 1}'::text[]) s
 where role <> 'rota_owner' order by role, s;
@@ -102,7 +102,7 @@ select is_empty($$select c.oid::regclass from pg_class c cross join aclexplode(c
 select is_empty($$select p.oid::regprocedure from pg_proc p cross join aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
 	where p.pronamespace::regnamespace::text in ('rota', 'api', 'internal', 'acct', 'login') and a.grantee = 0$$, 'and nothing on functions');
 
--- Analysts: time limits, read only; a login of their own comes and goes with the user's entry.
+-- Analysts: time limits, read only; an analyst's login is created and dropped with the user's entry.
 select is((select v from dblink('rota_analyst', format('select current_setting(%L)', s)) x (v text)), v, 'rota_analyst: ' || s)
 from unnest('{statement_timeout,idle_in_transaction_session_timeout,default_transaction_read_only,temp_file_limit}'::text[], '{5min,1min,on,4GB}'::text[]) y (s, v);
 create function t.admin(p_request text) returns text language sql as $$
@@ -116,7 +116,7 @@ select is(t.say('ana', 'create temporary table x ()'), '42501', 'and makes nothi
 select is((select v from dblink('ana', 'select current_setting(''statement_timeout'')') x (v text)), '5min', 'with the time limits');
 select is((select v from dblink('ana', 'select current_setting(''temp_file_limit'')') x (v text)), '4GB', 'and that of temporary files');
 select is(t.say('ana', 'set temp_file_limit = -1'), '42501', 'which they cannot lift');
--- A transaction that lasts is ended, at work or not; a short one and one of somebody else are left alone.
+-- A long transaction is ended, active or idle; a short one and one of another role are not.
 select dblink_exec('ana', 'begin'), dblink_exec('rota_admin', 'begin') \g /dev/null
 select n from dblink('ana', 'select count(*) from acct.job') x (n bigint) \g /dev/null
 select is((select count(*) from dblink('rota_jobmgr_leader', 'select who from api.session_judge(600)') x (x text)), 0::bigint, 'one that may last ten minutes goes on');

@@ -1,4 +1,4 @@
--- Rolling changes: so many nodes at a time, what waits for its turn is not touched, failures stop it, and it can be cancelled.
+-- Rolling changes: so many nodes at a time, waiting nodes are not touched, failures stop the change, and it can be cancelled.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -15,7 +15,7 @@ end $$;
 create function t.hook() returns bigint language sql as $$ select term from rota.leader where name = 'hook' $$;
 create function t.look() returns text language sql as $$
 	select string_agg(concat_ws(' ', node, from_state, to_state, reason), ', ' order by node) from api.reboot_judge() $$;
--- The programs that are due end, with this failure.
+-- t.report: the due programs end with this failure, or without one.
 create function t.report(p_failure text default null) returns void language plpgsql as $$
 declare
 	v_open bigint[];
@@ -36,7 +36,7 @@ select api.admin_change(0, 'root', jsonb_build_object('object', 'image', 'action
 select t.boot(i, 'first', 'el8') from generate_series(1, 4) i \g /dev/null
 select api.admin_change(0, 'root', '{"object": "node", "action": "change", "name": "n[1-4]", "values": {"default_image": "el8"}}') \g /dev/null
 
--- Who may do it, and how.
+-- Users that may make a rolling change, and its options.
 select is(t.roll('alice', '{"action": "start", "image": "el9", "at_most": "1"}') like 'RT403%', true, 'users may not');
 select is(t.roll('alice', '{"action": "list"}') like 'RT403%', true, 'not even look');
 select is(t.roll('root', '{"action": "start", "at_most": "1"}') like 'RT422 a rolling change needs either an image%', true, 'to what');
@@ -73,7 +73,7 @@ select t.finish(:'j' || '.a'), t.look(), t.report(), t.boot(1, 'second', 'el9'),
 select is(t.roll_states(t.last()), 'done done done done done', 'all are over');
 select t.right('a change of all nodes');
 
--- Failures stop it; what has not begun is given back.
+-- Failures stop the change; nodes that have not begun are given back.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a', '{3}'), t.run(:'j' || '.a') \g /dev/null
 select is(t.roll('root', '{"action": "start", "reboot": true, "at_most": "3", "nodes": "n[1-4]", "failures": "2"}'), 'running 3 {"waiting": ["n1", "n2", "n3", "n4"]}', 'booted again');
@@ -87,7 +87,7 @@ select is((select message from rota.rolling_change where change_id = t.last()), 
 select is((select string_agg(concat_ws(' ', name, state, reason), ', ' order by node_id) from rota.node where node_id <= 4),
 	'n1 drain could not be rebooted: no answer, n2 drain could not be rebooted: no answer, n3 up, n4 drain mine', 'nodes that failed are drained, others are as before');
 
--- Cancelled: what waits for its steps is given back, what boots goes on.
+-- Cancelled: nodes that wait for their steps are given back, nodes that boot go on.
 select api.admin_change(0, 'root', '{"object": "node", "action": "resume", "name": "n[1-4]"}') \g /dev/null
 select t.roll('root', '{"action": "start", "reboot": true, "at_most": "100%", "nodes": "n[1-4]"}'), t.look(), t.look() \g /dev/null
 select is((select string_agg(state, ' ' order by node_id) from rota.node where node_id <= 4), 'drain drain drain drain', 'all at a time');
@@ -101,7 +101,7 @@ select is((select string_agg(state, ' ' order by node_id) from rota.node where n
 select t.right('all this');
 
 select t.last() as before \gset
--- A node that is right already, one that is deleted, one that is down.
+-- A node that has the image already, a node that is deleted, a node that is down.
 select t.finish(:'j' || '.a') \g /dev/null
 update rota.node set state = 'down' where node_id = 2;
 select api.admin_change(0, 'root', '{"object": "node", "action": "change", "name": "n1", "values": {"default_image": "el8"}}') \g /dev/null

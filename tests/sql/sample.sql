@@ -1,4 +1,4 @@
--- Samples: each counts once, whoever repeats it; what is not known stays unknown; who may see what they come to.
+-- Samples: each counts once, even if it is sent again; unknown figures stay unknown; and the users that see the sums.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -41,12 +41,12 @@ select is(api.node_sample(jsonb_build_object('node', 2, 'rounds', jsonb_build_ar
 select is(api.node_sample(jsonb_build_object('node', 1, 'boot_us', 1577836800000000, 'rounds', jsonb_build_array(t.took(:'j' || '.a', 6000000, '{"cpu_usec": 3500000, "rss_kb": 1}')))), 1, 'what is older than any day that is kept');
 select is((select count(*)::int from rota.sample), 4, 'counts, and is not kept');
 
--- Tasks.
+-- Samples of single tasks.
 select is(t.sample(t.took(:'j' || '.a', 7000000, '{"task": 2, "cpu_usec": 1000}')), 1, 'a task of several');
 select results_eq(format('select task, samples, cpu_s::float from acct.task_stats where job_id = %s', :'j'), 'values (2, 1, 0.001::float)', 'has figures of its own');
 select is((t.stats(:'j' || '.a') ->> 'samples')::int, 5, 'which are not added to the step''s');
 
--- The end knows better.
+-- Figures of the end replace those of the samples.
 select t.finish(:'j' || '.a') \g /dev/null
 select is((t.stats(:'j' || '.a') ->> 'cpu_s')::float, 0.0025::float, 'CPU time as the node counted it at the end');
 select results_eq(format('select peak_mb, max_rss_kb, read_bytes, rss_kb_max from acct.step_stats where job_id = %s', :'j'), 'values (3::bigint, 2048::bigint, 10::bigint, 500::bigint)', 'with the highest of the samples');
@@ -59,7 +59,7 @@ select t.submit('alice', '[{"name": "short"}]') as k \gset
 select t.pass(:'k' || '.short') \g /dev/null
 select results_eq(format('select samples::int, cpu_s::float, peak_mb, rss_kb_max from acct.step_stats where job_id = %s', :'k'), 'values (0, 0.0025::float, 3::bigint, null::bigint)', 'a step without samples has its end');
 
--- Figures of devices go to who holds them.
+-- Figures of devices count for the step that holds the devices.
 select t.submit('alice', '[{"name": "g"}]') as g \gset
 select t.start(:'g' || '.g', '{1}', '{"gres": {"gpu": [1]}}') \g /dev/null
 select t.run(:'g' || '.g') \g /dev/null
@@ -68,7 +68,7 @@ select is(t.sample(t.took(:'g' || '.g', 1, '{"cpu_usec": 1}') || '{"figures": {"
 select is(t.stats(:'g' || '.g') -> 'gauges', '{"n1:gpu1.util": {"last": 40, "max": 40, "mean": 25.000}, "n1:gpu1.mem": {"last": 7, "max": 7, "mean": 7.000}}', 'last, highest, mean');
 select is_empty(format($$select from acct.sample where job_id = %s and gauges ? 'gpu0.util'$$, :'g'), 'those of others are others''');
 
--- How often: the step's word, else its partition's.
+-- The sampling period: that of the step, else that of the partition.
 select is((select sample_s from api.schedule_launch(array[:g], '{0}')), 30, 'as the partition has it');
 create function t.idle(p_job bigint) returns text language sql as $$ select concat_ws(' ', idle_timeout_s, idle_timeout_of) from api.schedule_launch(array[p_job], '{0}') $$;
 select is(t.idle(:g), '0', 'no idle limit of sessions');
@@ -92,11 +92,11 @@ select throws_ok($$select t.submit('alice', '[{"name": "a", "sample_s": 1}]')$$,
 select lives_ok($$select t.submit('alice', '[{"name": "a", "sample_s": 5}]')$$, 'as often as the setting allows');
 select lives_ok($$select t.submit('alice', '[{"name": "a", "sample_s": 0}]')$$, 'not at all');
 
--- What people see.
+-- The answers to users.
 select is(t.ask('job_top', 'bob') -> 'steps' -> 0 ->> 'label', :'g' || '.g', 'what runs is seen by others');
 select is((t.ask('job_top', 'bob') -> 'steps' -> 0) @> '{"user": "alice", "nodes": "n1", "rss_kb": null, "swap_kb": null}', true, 'what is not known is null');
 select is(t.ask('job_top', 'bob', '{"nodes": ["n2"]}') -> 'steps', '[]', 'nothing on another node');
--- A look: figures of now, none for history and none for means.
+-- A look is a sample on demand: its figures are the last and the highest ones, and count neither for history nor for means.
 select t.submit('alice', '[{"name": "l", "sample_s": 3600}]') as l \gset
 select t.start(:'l' || '.l'), t.run(:'l' || '.l') \g /dev/null
 select is(t.sample(t.took(:'l' || '.l', 1000000, '{"cpu_usec": 1000000, "rss_kb": 100}') || '{"look": true}', t.took(:'l' || '.l', 2000000, '{"cpu_usec": 2500000, "rss_kb": 900}') || '{"look": true}'), 2, 'looks are new');
@@ -107,7 +107,7 @@ select is(t.stats(:'l' || '.l') @> '{"samples": 2, "rss_kb_mean": 200, "rss_kb_m
 select is((select string_agg(rss_kb::text, ' ' order by rss_kb) from acct.sample where job_id = :l), '100 300', 'for history too');
 select is((t.ask('job_top', 'bob', jsonb_build_object('jobs', :'l')) -> 'steps' -> 0) @> '{"sampled": true, "rss_kb": 300}', true, 'top says that it is sampled');
 select is(t.ask('job_top', 'bob', jsonb_build_object('jobs', :'l')) -> 'steps' -> 0 ? 'node_ids', false, 'and no numbers of nodes');
--- The elapsed time has suspensions in it, which the answers have beside it: the column TIME is without them.
+-- Elapsed time includes suspensions, which answers give besides; the column TIME is without them.
 create function t.ran(p_job bigint, p_call text, p_path text) returns text language sql stable as $$
 	select concat_ws(' of ', (x ->> 'elapsed_s')::numeric(20, 6) - (x ->> 'suspended_s')::numeric(20, 6), (x ->> 'elapsed_s')::numeric(20, 6))
 	from (select t.ask(p_call, 'bob', jsonb_build_object('jobs', p_job)) #> p_path::text[]) a (x) $$;
@@ -128,7 +128,7 @@ select is(t.ran(:l, 'job_show', '{jobs,0,steps,0,attempts,0}'), '1800.123456 of 
 select is(t.ran(:l, 'job_stats', '{steps,0}'), '1800.123456 of 3600.123456', 'in the statistics');
 select is((select (elapsed_s - suspended_s)::numeric(20, 6) || ' of ' || elapsed_s::numeric(20, 6) from acct.attempt where job_id = :l), '1800.123456 of 3600.123456', 'in SQL');
 select is((select (r ->> 'suspended_s')::numeric(20, 6) from jsonb_array_elements(t.ask('job_acct', 'bob', jsonb_build_object('jobs', :'l', 'steps', true)) -> 'rows') r), 1800.000000, 'and in acct');
--- Tasks are over, and the epilog runs: what it takes is held, and is not elapsed.
+-- Tasks have ended and the epilog runs: its time is held, but not elapsed.
 update rota.attempt set done_at = now() - interval '600.123456 seconds' where job_id = :l;
 update rota.attempt set suspended_at = null, suspended_s = 1800 where job_id = :l;
 select is(t.ran(:l, c, p), '1200.000000 of 3000.000000', 'an epilog is not elapsed time: ' || c) from (values ('job_top', '{steps,0}'), ('job_show', '{jobs,0,steps,0}'), ('job_show', '{jobs,0,steps,0,attempts,0}'), ('job_stats', '{steps,0}')) x (c, p);
@@ -148,7 +148,7 @@ select is(jsonb_array_length(t.ask('job_top', 'root') -> 'steps'), 1, 'and root'
 select throws_ok(format('select t.ask(''job_stats'', ''bob'', t.request(''%s''))', :'g'), 'RT403', null, 'a job is its owner''s');
 select throws_ok(format('select t.ask(''job_top'', ''bob'', t.request(''%s''))', :'g'), 'RT403', null, 'in the list of what runs as well');
 
--- In SQL: analysts all, readers their own.
+-- In SQL: analysts see all samples, readers those of their own jobs.
 create role alice in role rota_reader;
 create role bob in role rota_reader;
 select count(*) as all_rows from rota.sample \gset
@@ -163,11 +163,11 @@ select is(:'hers'::text, 't t t t', 'an owner reads what her steps used');
 select is(:'his'::text, '0 0 0 0', 'somebody else does not');
 select is(:'analyst'::text, 't t t t', 'an analyst reads all');
 
--- GPU efficiency: the mean of the gauges of the GPUs that a step held.
+-- GPU efficiency: the mean utilization of the GPUs that a step held.
 select t.finish(:'g' || '.g') \g /dev/null
 select is((select round(e.gpu_efficiency, 6) from acct.efficiency e where e.job_id = :g), 0.25, 'how busy a step kept its GPU');
 
--- Retention, of what came late as well.
+-- Retention, also of samples that arrived late.
 select rota.day_range('rejected_report', current_date - 100) \g /dev/null
 select rota.day_range('sample', current_date - 100) \g /dev/null
 select rota.day_range('sample', current_date - 10) \g /dev/null

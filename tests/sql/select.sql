@@ -1,4 +1,4 @@
--- Jobs selected by what they are: by whom, which, as of when; what is left alone.
+-- Jobs selected by properties, users and states: which are changed, when the selection is made, and which are left alone.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -11,10 +11,10 @@ begin
 	execute format('select api.job_%s($1, $2, $3)', p_verb) into v_answer using t.uid(p_user), p_user, p_request;
 	return v_answer;
 end $$;
--- The jobs that would be changed, by name.
+-- t.chosen: the names of the jobs that would be changed.
 create function t.chosen(p_user text, p_request jsonb) returns text language sql as $$
 	select coalesce(string_agg(x ->> 'name', ' ' order by x ->> 'name'), 'none') from jsonb_array_elements(t.ask('select', p_user, p_request) -> 'jobs') x $$;
--- What came of each step.
+-- t.came: the result for each step.
 create function t.came(p_verb text, p_user text, p_request jsonb) returns text language sql as $$
 	select coalesce(string_agg(j.name || '.' || split_part(x ->> 'label', '.', 2) || ': ' || (x ->> 'action') || case when (x ->> 'failed')::boolean then ' FAILED' else '' end, ', ' order by j.name, x ->> 'label'), 'none')
 	from jsonb_array_elements(t.ask(p_verb, p_user, p_request) -> 'steps') x
@@ -27,7 +27,7 @@ select t.submit('alice', '[{"name": "a"}]', '[]', '{"name": "a1"}') as a1,
 select t.pass(:'over' || '.a') \g /dev/null
 select t.start(:'a2' || '.a', '{4}'), t.run(:'a2' || '.a') \g /dev/null
 
--- Which.
+-- Selections by each key, and the jobs they select.
 select is(t.chosen(u, r::jsonb), e, u || ' selects by ' || r) from (values
 	('alice', '{"user": ["alice"]}', 'a1 a2'),
 	('alice', '{"user": "alice,bob"}', 'a1 a2'),
@@ -45,7 +45,7 @@ select is(t.chosen(u, r::jsonb), e, u || ' selects by ' || r) from (values
 select is(t.chosen('alice', jsonb_build_object('user', 'alice', 'jobs', jsonb_build_array(:'a1', :'over'))), 'a1', 'of what is named, what matches');
 select is(t.chosen('alice', jsonb_build_object('states', 'pending', 'jobs', jsonb_build_array(:'a2'))), 'none', 'which may be nothing');
 
--- Nothing is selected by chance.
+-- An empty or unknown key selects no job; the request is refused.
 select throws_ok(format($$select t.ask('%s', 'alice', '%s')$$, v, r), 'RT422', null, v || ' by ' || r || ' is refused')
 from unnest('{select,cancel,hold,spec}'::text[]) v,
 	unnest(array['{}', '{"user": ""}', '{"name": []}', '{"user": ["alice"], "name": [""]}', '{"states": ""}', '{"states": ["nix"]}', '{"jobs": null}']) r;
@@ -53,7 +53,7 @@ select throws_ok($$select t.ask('cancel', 'alice', '{"partition": ["nix"]}')$$, 
 select throws_ok($$select t.ask('cancel', 'alice', '{"name": ["x"], "jobs": ["77777"]}')$$, 'RT404', null, 'a job that is named is there');
 select throws_ok(format($$select t.ask('cancel', 'alice', '{"user": ["bob"], "jobs": ["%s"]}')$$, :b1), 'RT403', null, 'and the caller''s');
 
--- Verbs.
+-- Verbs with selections.
 select is(t.came('hold', 'alice', '{"user": ["alice"]}'), 'a1.a: held, a2.a: not changed: it has already started (running), a2.b: held', 'hold, which is no failure of what cannot be');
 select is((t.step(:'b1' || '.a')).held || (t.step(:'b2' || '.a')).held, '', 'others are left alone');
 select is(t.came('hold', 'olga', '{"name": ["a1"]}'), 'a1.a: held, a1.a: held', 'an operator holds those of all');
@@ -65,7 +65,7 @@ select is(t.came('cancel', 'alice', '{"states": ["pending"], "user": ["alice", "
 select is(t.state(:'b1' || '.a') || t.state(:'b2' || '.a') || t.state(:'a2' || '.a'), 'pendingpendingrunning', 'the rest is as it was');
 select is(t.came('cancel', 'olga', jsonb_build_object('user', 'bob', 'jobs', jsonb_build_array(:'b1' || '.a'))), 'b1.a: cancelled', 'of a step that is named');
 
--- Modification: what has left the selection since the changes were made is left out.
+-- Modification: jobs that have left the selection since the changes were computed are left out.
 create function t.changes(p_request jsonb) returns jsonb language sql as $$
 	select jsonb_build_object('job', '{"nice": 7}'::jsonb, 'steps', coalesce(jsonb_agg(jsonb_build_object('job_id', x -> 'job_id', 'request_id', x -> 'request_id',
 		'changed', '{"time_limit_s": 30}'::jsonb, 'spec', x -> 'spec', 'auth', repeat('00', 32))), '[]')) || p_request

@@ -1,6 +1,5 @@
--- Limits of readers' sessions that no session can lift: each kind is exceeded by a real session and ended, with the reason on record;
--- beside it, sessions within the limits and those of others go on. What this file changes by sessions of its own is committed, so it
--- puts it back.
+-- Limits of readers' sessions that no session can lift: a real session exceeds each limit and is ended, with the reason on
+-- record; sessions within the limits and those of other roles go on. Sessions of this file commit changes, so it undoes them.
 \ir shared.psql
 create function t.judge() returns text language sql as $$
 	select t.say('jobmgr', $q$select string_agg(who || ': ' || reason, ', ' order by who) from api.session_judge(600)$q$);
@@ -34,7 +33,7 @@ select throws_ok($$select dblink_exec('e1', 'set track_activities = off')$$, '42
 select is((select t.say('e1', 'show track_activities')), 'on', 'which is everything');
 select is(t.judge(), null, 'within the limits nobody is ended');
 
--- A statement. (One whose client has not lifted its own limit is cancelled before.)
+-- A long statement. (A session that has not lifted its own limit is cancelled before.)
 select is(t.set('reader_statement_s', '1'), 'true', 'a statement may take a second');
 select t.open('b', 'test_bob'), t.open('admin', 'rota_admin') \g /dev/null
 select dblink_send_query('e1', 'select pg_sleep(60)'), dblink_send_query('admin', 'select pg_sleep(60)') \g /dev/null
@@ -47,7 +46,7 @@ select is((select concat_ws(' ', actor, action, name, given ->> 'reason', given 
 	'rota_jobmgr_leader end test_eve a statement took longer than setting reader_statement_s 1', 'it is on record');
 select is(t.set('reader_statement_s', '360'), 'true', 'as before');
 
--- A transaction at rest.
+-- An idle transaction.
 select is(t.set('reader_idle_s', '1'), 'true', 'a transaction may be idle for a second');
 select dblink_exec('e2', 'set idle_in_transaction_session_timeout = 0'), dblink_exec('e2', 'begin') \g /dev/null
 call t.await($$select exists (select from pg_stat_activity where application_name = 'e2' and state = 'idle in transaction' and state_change < clock_timestamp() - interval '1 second')$$);
@@ -55,7 +54,7 @@ select is(t.judge(), 'test_eve: a transaction was idle for longer than setting r
 select is(t.say('e3', 'select 1'), '1', 'a session without a transaction may be idle');
 select is(t.set('reader_idle_s', '90'), 'true', 'as before');
 
--- Too many sessions of all: of who has most, first. e1 and e2 are gone.
+-- Too many sessions in all: sessions of the user with the most are ended first. e1 and e2 are gone.
 call t.await($$select count(*) = 8 from pg_stat_activity where usename = 'test_eve'$$);
 select is(t.set('reader_sessions', '4'), 'true', 'four sessions for all readers');
 select is(t.judge(), (select string_agg('test_eve: analysts and readers had more sessions than setting reader_sessions', ', ') from generate_series(1, 5)), 'those beyond are ended');
@@ -66,7 +65,7 @@ select is(t.set('reader_sessions', '0'), 'true', 'any number');
 select is(t.judge(), null, 'nobody is ended');
 select is(t.set('reader_sessions', '50'), 'true', 'as before');
 
--- Once a minute and reason on record.
+-- Ended sessions are recorded with the reason, once a minute.
 select is(t.set('reader_idle_s', '1'), 'true', 'a transaction may be idle for a second');
 select dblink_exec('e3', 'set idle_in_transaction_session_timeout = 0'), dblink_exec('e3', 'begin') \g /dev/null
 call t.await($$select exists (select from pg_stat_activity where application_name = 'e3' and state = 'idle in transaction' and state_change < clock_timestamp() - interval '1 second')$$);
@@ -74,7 +73,7 @@ select matches(t.judge(), 'test_eve: a transaction was idle', 'ended again');
 select is((select count(*) from rota.admin_event where object = 'session' and name = 'test_eve' and given ->> 'reason' ~ 'idle'), 1::bigint, 'one row');
 select is(t.set('reader_idle_s', '90'), 'true', 'as before');
 
--- nodemgrd judges too; nobody else may.
+-- nodemgrd judges sessions too; no other role may.
 select t.open('nodemgr', 'rota_nodemgr') \g /dev/null
 select is(t.say('nodemgr', 'select who from api.session_judge(600)'), null, 'nodemgrd judges');
 select is((select string_agg(name || ' ' || value, ', ') from rota.setting s where name ~ '^reader_' and not exists (select from t.before b where b.name = s.name and b.value = s.value)), null, 'all settings are as before');

@@ -1,4 +1,4 @@
--- Fair share: factors of a tree by hand, and how they move whole lines of the queue.
+-- Fair share: factors of a tree computed by hand, and their effect on whole lines of the queue.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -21,7 +21,7 @@ select (now() at time zone z.time_zone)::date, 'a1', 'alice', 'main', 'normal', 
 select is(t.tree('round(used::numeric, 3), round(effective::numeric, 4)'), 'a 0.500 0.8750; a1 0.500 0.8750; alice 0.500 0.7500; bob 0.000 0.2917; b 0.500 0.6250; carl 0.500 0.6250; dora 0.000 0.0000', 'use, with part of what siblings used');
 select is(t.tree('round(factor::numeric, 4)'), format('a %s; a1 %1$s; alice %s; bob %s; b %s; carl %4$s; dora 0.0000', round(power(2, -0.875 / 0.75)::numeric, 4), round(power(2, -0.75 / 0.5)::numeric, 4),
 	round(power(2, -(0.875 / 3) / 0.25)::numeric, 4), round(power(2, -0.625 / 0.25)::numeric, 4)), 'factors');
--- Half-life: what is so old counts half.
+-- Half-life: usage of a half-life ago counts half.
 update rota.usage_day set day = day - case user_name when 'carl' then 8 else 1 end;
 select is(round((max(use_s) filter (where user_name = 'carl') / max(use_s) filter (where user_name = 'alice'))::numeric, 6), 0.500000, 'a half-life ago counts half') from internal.share_use;
 select t.admin('setting', 'fair_share_half_life_s', '{"value": 86400}') \g /dev/null
@@ -30,7 +30,7 @@ select is(round((max(use_s) filter (where user_name = 'bob') / max(use_s) filter
 delete from rota.usage_hour;
 delete from rota.usage_day;
 select t.admin('setting', 'fair_share_half_life_s', '{"value": 604800}') \g /dev/null
--- What runs counts, and what has ended and is not added up yet.
+-- Running steps count, and ended ones that are not added to the usage figures yet.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[]', '{"account": "a1"}') as j \gset
 select t.start(:'j' || '.a') \g /dev/null
 update rota.allocation set started_at = now() - interval '100 seconds';
@@ -40,11 +40,11 @@ select is((select round(use_s / 10) from internal.share_use where user_name = 'a
 select is((select count(*) > 0 from rota.usage_pending), true, 'before it is added up');
 select api.usage_roll(1000) \g /dev/null
 select is((select round(use_s / 10) from internal.share_use where user_name = 'alice'), (select round(extract(epoch from ended_at - started_at) / 10)::double precision from rota.allocation where job_id = :j), 'and then');
--- What was used may become known after what was held was added up.
+-- Usage may become known after the allocation was added to the usage figures.
 insert into rota.usage_pending (job_ids, step_ids, attempts, node_ids, used) select array[a.job_id], array[a.step_id], array[a.attempt], array[a.node_id], true from rota.allocation a where a.job_id = :j;
 select is((select round(use_s / 10) from internal.share_use where user_name = 'alice'), (select round(extract(epoch from ended_at - started_at) / 10)::double precision from rota.allocation where job_id = :j), 'and not twice');
 select api.usage_roll(1000) \g /dev/null
--- The queue: off, the order of submission; on, who has used less goes first, within the weight.
+-- The queue: without fair share in the order of submission; with it, users with less usage go first, within the weight.
 select t.submit('carl', '[{"name": "a"}]', '[]', '{"account": "b"}') as k \gset
 update rota.step set rank = rank - 50000 where job_id = :k;
 select is(t.pending(), format('%s.b %s.a', :j, :k), 'off: by rank');
@@ -57,8 +57,8 @@ update rota.step set rank = rank - 2000000 where job_id = :k;
 select is(t.pending(), format('%s.b %s.a', :j, :k), 'but never by more than the weight');
 select t.admin('association', 'a1/alice', '{"shares": 0}') \g /dev/null
 select is((select computed_at is null from rota.share_state), true, 'changed shares are seen at the next tick');
--- Drawn: many users, few and many steps each, arrays and partitions: whatever is read of each line, the queue is that of all steps in the
--- order of rank and what is added, and a short list is the head of a long one.
+-- Random queues of many users, with few and many steps each, arrays and partitions: however much is read of each line, the queue
+-- has all steps in the order of rank and fair share, and a short list is the head of a long one.
 select api.job_cancel(0, 'root', jsonb_build_object('jobs', jsonb_build_array(:'j', :'k'))) \g /dev/null
 select setseed(0.7) \g /dev/null
 select t.admin('partition', 'fast', '{"nodes": "all", "priority": 3}', 'create') \g /dev/null
@@ -81,7 +81,8 @@ select cmp_ok(cardinality(t.right_queue('main')), '>', 500, 'a queue');
 select is(t.queue(p, 10000), t.right_queue(p), p || ': all of it') from unnest(array['main', 'fast']) p;
 select is_empty($$with r as materialized (select p, t.right_queue(p) as whole from unnest(array['main', 'fast']) p)
 	select p, k from r, unnest(array[1, 2, 3, 5, 13, 34, 89]) k where (t.queue(p, k))[1:k] is distinct from whole[1:k]$$, 'and its heads');
--- With limits besides: what is offered is in the same order, and nobody has more than may be; who is under none is offered as before.
+-- The same with limits: steps are offered in the same order, no user exceeds a limit, and users without limits get the same
+-- offers.
 select t.admin('qos', 'normal', '{"max_running_per_user": 3}') \g /dev/null
 create table t.now as select t.queue('main', 10000) as main, t.queue('fast', 10000) as fast;
 select is_empty($$select s.user_name from t.now cross join unnest(main || fast) q join rota.job s on s.job_id = split_part(q, '.', 1)::bigint group by s.user_name having count(*) > 3$$, 'three of each at most');

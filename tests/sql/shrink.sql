@@ -1,4 +1,4 @@
--- A running attempt gives back nodes of its own: who may, what is ended there, and what the end there decides.
+-- A running attempt gives back nodes of its own: who may ask for it, the end on these nodes, and its effect on the attempt's end.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -24,7 +24,7 @@ create function t.over(p_job bigint, p_node int, p_done jsonb default '{}') retu
 create function t.used() returns int[] language sql as 'select array_agg(cpus_used order by node_id) from rota.node_used';
 select t.back(i) from generate_series(1, 4) i \g /dev/null
 
--- Who may give what back.
+-- Users and steps that may give back nodes, and which nodes.
 select t.wide() as j, t.submit('bob', '[{"name": "b"}]') as b \gset
 select t.start(:'b' || '.b', '{4}'), t.run(:'b' || '.b') \g /dev/null
 delete from rota.node_order;
@@ -33,7 +33,7 @@ select is(t.kills(:j), null, 'not the first node, none of others, and nobody but
 select is((select count(*)::int from rota.allocation where given_back_at is not null), 0, 'nothing is given back');
 select throws_ok(format($$update rota.allocation set given_back_at = now() where job_id = %s and node_index = 0$$, :j), '23514', null, 'nor is the first node by hand');
 
--- Given back: the node ends, the attempt goes on.
+-- A node is given back: it ends its tasks, and the attempt goes on.
 select t.give(:j, 'n3'), t.give(:j, 'n3') \g /dev/null
 select is(t.kills(:j), 'n3:given_back', 'the node ends the attempt, by one order');
 select is((select count(*)::int from rota.event where job_id = :j and detail = 'goes on without n3: given back by rota shrink'), 1, 'that is on record');
@@ -55,7 +55,7 @@ select t.over(:j, 1), t.over(:j, 2) \g /dev/null
 select is((select concat_ws(' ', state, exit_code, signal, cause) from t.step(:'j' || '.a')), 'completed 0 exit', 'the first node decides how it ends');
 select t.finish(:'b' || '.b') \g /dev/null
 
--- However the node ended: its keeper was killed, or it is lost. The attempt may be one that ends when it loses a node.
+-- The node may end by a killed keeper or be lost, also of an attempt with a node-loss policy that ends it.
 select t.wide() as j \gset
 select t.give(:j, 'n2'), t.give(:j, 'n3') \g /dev/null
 select t.report(t.say(:'j' || '.a', 'end', '{}', 2)) \g /dev/null
@@ -68,14 +68,14 @@ select t.over(:j, 1, '{"exit": 3, "outcome": "fail"}') \g /dev/null
 select is((select concat_ws(' ', state, exit_code) from t.step(:'j' || '.a')), 'failed 3', 'the attempt ends with its first node, which is all it has');
 select t.back(3) \g /dev/null
 
--- The script ends before the node that is given back: the attempt ends with the last of them.
+-- The script ends before the node that is given back: the attempt ends with the last of its nodes.
 select t.wide() as j \gset
 select t.give(:j, 'n3'), t.over(:j, 1), t.over(:j, 2) \g /dev/null
 select isnt(t.state(:'j' || '.a'), 'completed', 'the epilog of the node is waited for');
 select t.over(:j, 3, '{"exit": 1, "outcome": "node_fail", "cause": "node"}') \g /dev/null
 select is((select concat_ws(' ', state, exit_code, cause) from t.step(:'j' || '.a')), 'completed 0 exit', 'then it is over, by the end of its script');
 
--- Tasks on all nodes: those that are left decide.
+-- Tasks on all nodes: the outcome is that of the remaining nodes.
 select t.wide('{"spec": "output=0:\nper_task=1:1\n"}') as j \gset
 select t.give(:j, 'n2') \g /dev/null
 select t.over(:j, 2, '{"exit": 0, "signal": 15, "outcome": "complete", "cause": "given_back"}'), t.over(:j, 1) \g /dev/null
@@ -83,7 +83,7 @@ select is(t.state(:'j' || '.a'), 'running', 'the last task is waited for');
 select t.over(:j, 3, '{"exit": 4, "outcome": "fail"}') \g /dev/null
 select is((select concat_ws(' ', state, exit_code, signal) from t.step(:'j' || '.a')), 'failed 4', 'and decides');
 
--- Run again: the next attempt has all that was asked for, and what is late for the first one changes nothing.
+-- Run again: the next attempt asks for all nodes, and late records of the first one change nothing.
 select t.wide('{"retry": 1}') as j \gset
 select t.give(:j, 'n3'), t.over(:j, 3), t.over(:j, 1, '{"exit": 1, "outcome": "fail"}'), t.over(:j, 2), t.later() \g /dev/null
 select is((select p.nodes_min from t.offered p where p.job_id = :j), 3, 'a retry asks for all nodes');

@@ -1,4 +1,5 @@
--- What a job is submitted with beside its steps: arguments, and singletons, which wait for the live jobs of their owner that have their name.
+-- Submission of a job with script arguments, and as a singleton: its steps wait for the live jobs of the same owner with the same
+-- name.
 begin;
 \ir world.psql
 select * from no_plan();

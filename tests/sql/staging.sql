@@ -1,4 +1,5 @@
--- Staging of data by burst_buffer.lua: the moves, the call that each leaves due, what the job's steps wait for, failures, cancels.
+-- Staging of data by burst_buffer.lua: transitions, the call that each leaves due, when the job's steps start, failures,
+-- cancellations.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -9,12 +10,12 @@ update rota.setting set value = '1' where name = 'requeue_max';
 \ir staging.psql
 create function t.given(p_job bigint) returns bigint language sql as $$ select count(*) from api.node_orders('{1}', '{}', 1000) where job_id = p_job $$;
 
--- No directive.
+-- A script without a directive.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select is((select staging from rota.job where job_id = :j), false, 'no directive: nothing of it');
 select is(t.take(), null, 'no call');
 
--- A plain job.
+-- A job with one step.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[{"step": "b", "peer": "a"}]', t.staging()) as j \gset
 select is((select array_agg(deps_waiting order by step_id) from rota.step where job_id = :j), '{1,2}', 'its steps wait for its data');
 select is(t.where(:j), 'pending', 'pending');
@@ -64,7 +65,7 @@ select is((select string_agg(m.event || ': ' || x.subject, ' ') from rota.mail m
 select is((select string_agg(function, ' ' order by call_id) from rota.staging_call where job_id = :j), 'setup data_in test_data_in paths pre_run post_run data_out test_data_out job_teardown', 'its calls');
 select t.right('complete');
 
--- Held, later, dependent: not before.
+-- A job that is held, has a begin time or waits for another job is not staged in before.
 select t.submit('alice', '[{"name": "a", "hold": true}]', '[]', t.staging()) as h \gset
 select t.submit('alice', '[{"name": "a"}]') as p \gset
 select t.submit('alice', '[{"name": "a"}]', format('[{"step": "a", "job": %s}]', :p)::jsonb, t.staging()) as d \gset
@@ -77,7 +78,7 @@ select is(t.take(), :'h' || ':setup ' || :'d' || ':setup', 'then both');
 select t.act('cancel', 'alice', :'b') \g /dev/null
 select is(t.where(:b), 'complete', 'cancelled before: no call');
 
--- A stage-in that fails.
+-- A stage-in fails.
 select is(t.over(:h, -1, 'no'), 'failed', 'a failure');
 select is((select held || ': ' || held_reason from t.step(:'h' || '.a')), 'system: burst_buffer.lua: setup: no', 'holds the job');
 create function t.shown(p_user text, p_job bigint) returns text language sql as $$
@@ -99,7 +100,7 @@ select is(t.where(:h), 'teardown:job_teardown!', 'cancelled: a teardown');
 select t.over(:h) \g /dev/null
 select is(t.over(:d), 'staging_in:data_in', 'the other one goes on');
 
--- Cancel while a function runs: killed, then a teardown.
+-- Cancelled while a function runs: the function is killed, and a teardown follows.
 select t.take() \g /dev/null
 select t.act('cancel', 'alice', :'d') \g /dev/null
 select is((select array_agg(unwanted) from rota.staging_call where job_id = :d and ended_at is null), '{t}', 'what runs is not wanted');
@@ -111,7 +112,7 @@ select t.over(:d, -1, 'no') \g /dev/null
 select is(t.over(:d, -1, 'no'), 'complete', 'after three it is over');
 select is((select message from rota.staging where job_id = :d), 'burst_buffer.lua: job_teardown: no', 'and the message is kept');
 
--- Variables that are none.
+-- A path file with a line that is no variable.
 select t.submit('alice', '[{"name": "a"}]', '[]', t.staging()) as j \gset
 select t.take(), t.over(:j), t.over(:j), t.over(:j) \g /dev/null
 select is(t.over(:j, 0, null, false, E'A=1\n2=x\n'), 'failed', 'variables that are none');
@@ -124,7 +125,7 @@ select is(t.over(:j, 0, null, false, 'A=' || repeat('x', 32768)), 'failed', 'var
 select is((select message from rota.staging where job_id = :j), 'burst_buffer.lua: paths: the path file has 32770 bytes; at most 32768 are allowed', 'name the bytes');
 select t.right('variables that are too large');
 
--- A report that names a call twice: the function has ended, and meanwhile it was not wanted any more.
+-- A report names a call twice: the function has ended, and was no longer wanted.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[{"step": "b", "peer": "a"}]', t.staging()) as j \gset
 select t.place(:j), t.open(:j) as call \gset
 select api.staging_report((select term from rota.leader where name = 'hook'), array[:call, :call], '{0,null}', '{f,f}', '{1,null}', '{null,"not wanted"}', '{null,null}', '{null,null}', 15, false) \g /dev/null
@@ -132,7 +133,7 @@ select is(t.where(:j), 'running', 'reported twice: it ends once');
 select is((select array_agg(deps_waiting order by step_id) from rota.step where job_id = :j), '{0,1}', 'and no step waits for its data');
 select t.right('reported twice');
 
--- pre_run fails: queued again, then held.
+-- pre_run fails: the step is queued again, then held.
 select t.submit('alice', '[{"name": "a"}]', '[]', t.staging()) as j \gset
 select is(t.place(:j), 'pre_run:pre_run', 'pre_run');
 select is(t.over(:j, -1, 'no'), 'pending:job_teardown', 'a failure of it: teardown');
@@ -146,7 +147,7 @@ select is((select held || ': ' || held_reason from t.step(:'j' || '.a')), 'syste
 select t.right('pre_run failed again');
 select t.over(:j) \g /dev/null
 
--- Cancel in pre_run.
+-- Cancelled in pre_run.
 select t.submit('alice', '[{"name": "a"}]', '[]', t.staging()) as j \gset
 select t.place(:j) \g /dev/null
 select t.act('cancel', 'alice', :'j') \g /dev/null
@@ -157,7 +158,7 @@ select is((select hurry from rota.staging_call where call_id = t.open(:j)), true
 select t.right('cancelled in pre_run');
 select t.over(:j) \g /dev/null
 
--- Stage-out that fails stays, until somebody does something about it.
+-- A stage-out that fails stays failed until a user continues or cancels the job.
 select t.submit('alice', '[{"name": "a"}]', '[]', t.staging()) as j \gset
 select is(t.ran(:j), 'post_run:post_run', 'post_run');
 select is(t.over(:j, -1, 'no'), 'post_run', 'a failure: it stays');
@@ -180,7 +181,7 @@ select is(t.over(:j, -1, 'no', false, null, true), 'teardown:job_teardown', 'tea
 select is((select hurry from rota.staging where job_id = :j), false, 'not in a hurry');
 select t.over(:j) \g /dev/null
 
--- The runnerd is gone: what it ran is interrupted.
+-- The runnerd is gone: the calls that it ran are interrupted.
 select t.submit('alice', '[{"name": "a"}]', '[]', t.staging()) as j \gset
 select is(t.take(), :'j' || ':setup', 'setup runs');
 select is(t.take('{}'), :'j' || ':job_teardown!', 'interrupted: a teardown');
@@ -196,14 +197,14 @@ select t.over(:j), t.over(:j), t.over(:j), t.take() \g /dev/null
 select is(t.take('{}'), :'j' || ':job_teardown', 'teardown again, not in a hurry');
 select t.over(:j) \g /dev/null
 
--- Rerun.
+-- The job is queued again.
 select t.act('requeue', 'alice', :'j') \g /dev/null
 select is(t.where(:j), 'pending', 'requeued: pending');
 select is((t.step(:'j' || '.a')).deps_waiting, 1, 'its steps wait again');
 select t.right('requeued');
 select is(t.take(), :'j' || ':setup', 'and it is staged in again');
 
--- afterburstbuffer: a job that waits for another one's teardown.
+-- afterburstbuffer: a job waits for the teardown of another one.
 create function t.after(p_job bigint, p_condition text default 'teardown') returns bigint language sql as $$
 	select t.submit('bob', '[{"name": "a"}]', jsonb_build_array(jsonb_build_object('step', 'a', 'job', p_job, 'condition', p_condition))) $$;
 create function t.waits(p_job bigint) returns text language sql as $$
@@ -247,7 +248,7 @@ select is(t.waits(:d), 'met failed 0', 'this one is');
 select t.right('afterburstbuffer');
 select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, condition, topo) values (%s, 0, 9, 'after', %s, 0, 'teardown', 0)$$, :d, :k), '23514', null, 'it is for whole jobs alone');
 
--- The moves, and who may make them.
+-- The transitions, and the roles that may make them.
 select is(internal.staging_move(:j, 'post_run'), null, 'a move that there is not means nothing');
 select throws_ok($$update rota.staging set state = 'complete'$$, '23514', null, 'complete has a time');
 select throws_ok(format($$insert into rota.staging_call (job_id, function) values (%s, 'setup')$$, :j), '23505', null, 'two calls at a time are refused');
@@ -255,7 +256,7 @@ select throws_ok($$select api.staging_take(0, '{}', 1, false)$$, 'RT412', null, 
 select throws_ok($$select api.staging_report(0, '{}', '{}', '{}', '{}', '{}', '{}', '{}', 1, false)$$, 'RT412', null, 'nor may it report');
 select is((select count(*) from rota.staging_transition t where not exists (select from rota.staging_transition o where o.to_state = t.from_state) and t.from_state <> 'pending'), 0::bigint, 'every state is reached');
 
--- What others read in schema acct.
+-- Rows of staging in schema acct, as users of each role see them.
 create role alice in role rota_reader;
 create role dora in role rota_analyst;
 create role adam in role rota_admin;

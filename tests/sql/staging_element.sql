@@ -1,13 +1,13 @@
--- Staging of the elements of an array, each for itself: rows, numbers, calls, bounds, cancels, failures, requeues.
+-- Staging of each element of an array by itself: rows, numbers, calls, bounds, cancellations, failures, requeues.
 begin;
 \ir world.psql
 select * from no_plan();
 \ir staging.psql
 update rota.setting set value = '2' where name = 'stage_ahead';
--- What runnerd gets, as it has all that is under way.
+-- t.poll: the calls that a runnerd takes that runs all calls under way.
 create function t.poll() returns text language sql as $$
 	select t.take(array(select call_id from rota.staging_call where ended_at is null and began_at is not null), true) $$;
--- The number of an element, its state, and its open call.
+-- t.el: the staging number of an element. t.all: the state of each element. t.calls: the open calls of a staging number.
 create function t.el(p_job bigint, p_index int) returns bigint language sql as $$
 	select g.job_id from rota.staging g join rota.step s on s.job_id = g.array_job_id and s.step_id = g.step_id where g.array_job_id = p_job and s.array_index = p_index $$;
 create function t.all(p_job bigint) returns text language sql as $$
@@ -23,7 +23,7 @@ create function t.out_all(p_id bigint) returns text language plpgsql as $$ begin
 	perform t.over(p_id), t.over(p_id), t.over(p_id);
 	return t.over(p_id);
 end $$;
--- Nodes for an element that is a row, until pre_run is over.
+-- t.go: place an element that is a row on a node, and end pre_run.
 create function t.go(p_job bigint, p_index int) returns text language plpgsql as $$ begin
 	perform t.start(p_job || '.a[' || p_index || ']', '{1}', '{"staging": true}');
 	perform t.poll();
@@ -70,7 +70,7 @@ select is(t.out_all(:e5), 'complete', 'complete');
 select is(t.calls(:e5), 'setup data_in test_data_in paths pre_run post_run data_out test_data_out job_teardown', 'its calls');
 select t.right('one is complete');
 
--- A cancel in each stage.
+-- An element is cancelled in each stage.
 select t.act('cancel', 'alice', :'j' || '.a[6]') \g /dev/null
 select is(t.where(:e6), 'teardown:setup', 'cancelled in setup, which is killed');
 select is(t.poll() ~ (:'e6' || ':setup-'), true, 'runnerd gets to know');
@@ -96,14 +96,14 @@ select is(t.all(:j), '5:complete 6:complete 7:complete 8:complete', 'until all o
 select is(t.where(:j), 'complete', 'then it is, too');
 select t.right('cancelled');
 
--- An array that is cancelled before anything was made; one that is held, later, or waits for others.
+-- An array that is cancelled before an element was staged; arrays that are held, have a begin time or wait for others.
 select t.submit('alice', '[{"name": "a", "hold": true, "array": {"size": 3, "indices": [[0, 2, 1]]}}]', '[]', t.staging()) as h \gset
 select t.poll() \g /dev/null
 select is((select count(*) from rota.staging where array_job_id = :h), 0::bigint, 'held: nothing is made');
 select t.act('cancel', 'alice', :'h') \g /dev/null
 select is(t.where(:h), 'complete', 'cancelled before: it is over at once');
 
--- An element that is held for itself gets a row, and is staged in after its release.
+-- An element that is held by itself becomes a row, and is staged in after its release.
 select t.submit('alice', '[{"name": "a", "array": {"size": 3, "indices": [[0, 2, 1]]}}]', '[]', t.staging()) as k \gset
 select t.act('hold', 'alice', :'k' || '.a[2]') \g /dev/null
 select is(t.all(:k), '2:pending', 'a row of its own');
@@ -113,7 +113,7 @@ select t.act('release', 'alice', :'k' || '.a[2]') \g /dev/null
 select t.poll() \g /dev/null
 select is(t.all(:k), '0:setup:setup 2:setup:setup', 'released: it is staged in');
 
--- A stage-in that fails holds its element, and takes up room.
+-- A stage-in that fails holds its element, and counts towards the number of staged elements.
 select t.over(t.el(:k, 0), -1, 'no') \g /dev/null
 select is((select held || ': ' || held_reason from t.step(:'k' || '.a[0]')), 'system: burst_buffer.lua: setup: no', 'a failure holds the element');
 select is((select held from t.step(:'k' || '.a[2]')), '', 'not the others');
@@ -126,7 +126,7 @@ select is(t.where(t.el(:k, 0)), 'pending:job_teardown!', 'its release begins wit
 select t.poll(), t.over(t.el(:k, 0)) \g /dev/null
 select is(t.in_all(t.el(:k, 0)), 'staged', 'and then it is staged in');
 
--- pre_run that fails queues its element again, behind its data.
+-- pre_run fails: its element is queued again, with its data still staged.
 select t.start(:'k' || '.a[0]', '{1}', '{"staging": true}'), t.poll() \g /dev/null
 select is(t.over(t.el(:k, 0), -1, 'no'), 'pending:job_teardown', 'pre_run fails');
 select is((select concat_ws(' ', state, requeues, deps_waiting, cause) from t.step(:'k' || '.a[0]')), 'pending 1 1 burst_buffer', 'queued again, behind its data');
@@ -137,7 +137,7 @@ select is(t.in_all(t.el(:k, 0)), 'staged', 'again');
 select is(t.go(:k, 0), 'running', 'and it runs');
 select t.done(:k, 0) \g /dev/null
 
--- runnerd dies: what it ran begins anew, or runs again, of each element.
+-- The runnerd dies: the calls that it ran begin anew or run again, for each element.
 select t.poll() \g /dev/null
 select t.done(:k, 2) \g /dev/null
 select t.poll() \g /dev/null
@@ -146,7 +146,7 @@ select t.take() \g /dev/null
 select is(t.where(t.el(:k, 0)) || ' ' || t.where(t.el(:k, 1)), 'post_run:post_run pending:job_teardown!', 'interrupted: each by its stage');
 select t.right('interrupted');
 
--- A stage-out that fails stays, and is shown; retry of the job is that of its elements.
+-- A stage-out that fails stays failed and is shown; "retry" of the job retries the stage-outs of its elements.
 select t.poll(), t.over(t.el(:k, 1)) \g /dev/null
 select is(t.in_all(t.el(:k, 1)), 'staged', 'the last one');
 select t.go(:k, 1), t.done(:k, 1) \g /dev/null
@@ -166,7 +166,7 @@ select is(t.where(:k), 'complete', 'and all is over');
 select is((select count(*) from acct.staging where array_job_id = :k), 3::bigint, 'the rows of the elements');
 select is((select string_agg(array_index::text, ' ' order by array_index) from acct.staging where array_job_id = :k), '0 1 2', 'with their indices');
 
--- Requeue: the elements are staged in again, under the same numbers.
+-- Requeue: the elements are staged in again, under the same staging numbers.
 create table t.before as select job_id, step_id from rota.staging where array_job_id = :k;
 select t.act('requeue', 'alice', :'k') \g /dev/null
 select is(t.where(:k), 'array', 'requeued');
@@ -178,7 +178,7 @@ select is((select count(*) from rota.staging where array_job_id = :k), 3::bigint
 select t.right('requeued');
 select t.act('cancel', 'alice', :'k') \g /dev/null
 
--- Pools are counted for each element.
+-- Space of pools is counted for each element.
 select api.pool_report((select term from rota.leader where name = 'hook'), '{"pools": [{"id": "fast", "quantity": 10, "granularity": 1}]}', null) \g /dev/null
 select t.submit('alice', '[{"name": "a", "array": {"size": 3, "indices": [[0, 2, 1]]}}]', '[]', t.staging('{"pool": "fast", "capacity": 6, "line": 2}')) as p \gset
 select t.poll() \g /dev/null
@@ -189,7 +189,7 @@ select is(api.job_why(t.uid('alice'), 'alice', t.request(:'p' || '.a[1]')) #>> '
 select is(internal.why_veil(t.uid('bob'), internal.why_row('staging', format('job %s.a[0] gives back 6 B', :p), format('%s.a[0]', :p), null) || '[]') #>> '{0,message}',
 	'another job gives back 6 B', 'hidden where jobs of others are');
 
--- cancel --hurry of one element that runs, and of an array whose elements have ended.
+-- cancel --hurry of a running element, and of an array whose elements have ended.
 select t.submit('alice', '[{"name": "a", "array": {"size": 2, "indices": [[0, 1, 1]]}}]', '[]', t.staging()) as q \gset
 select t.poll() \g /dev/null
 select t.in_all(t.el(:q, 0)), t.in_all(t.el(:q, 1)), t.go(:q, 0), t.go(:q, 1) \g /dev/null
@@ -201,7 +201,7 @@ select is(t.all(:q), '0:teardown:job_teardown! 1:post_run:post_run', 'one is tor
 select t.act('cancel', 'alice', :'q', '{"hurry": true}') \g /dev/null
 select is(t.all(:q), '0:teardown:job_teardown! 1:teardown:job_teardown!', 'and of the array all that is left');
 
--- A cancel in pre_run that comes too late to kill it, or that reaches the controller's prolog first: the element never ran.
+-- A cancellation in pre_run that comes too late to kill the call, or comes during the controller's prolog: the element never ran.
 select t.submit('alice', '[{"name": "a", "array": {"size": 2, "indices": [[0, 1, 1]]}}]', '[]', t.staging()) as r \gset
 select t.poll() \g /dev/null
 select t.in_all(t.el(:r, 0)), t.in_all(t.el(:r, 1)), t.start(:'r' || '.a[0]', '{1}', '{"staging": true}'), t.poll() \g /dev/null
@@ -223,11 +223,11 @@ select is(t.all(:r), '0:teardown:job_teardown! 1:teardown:pre_run', 'cancelled i
 select is((select count(*) from rota.hook_pending where job_id = :r), 0::bigint, 'no attempt waits for pre_run any more');
 update rota.leader set prolog = false where name = 'schedule';
 
--- Several steps: the job is staged once, its array too.
+-- A job of several steps is staged once, with its array.
 select t.submit('alice', '[{"name": "a", "array": {"size": 2, "indices": [[0, 1, 1]]}}, {"name": "b"}]', '[]', t.staging()) as m \gset
 select is(t.where(:m), 'pending', 'an array among several steps');
 select is((select bool_or(staged) from rota.step_array where job_id = :m), false, 'is staged with its job');
--- What the leader and lists read does not grow with the elements that are not staged yet.
+-- The rows that the leader and lists read do not grow with the elements that are not staged yet.
 create function t.rows_read() returns bigint language sql as $$
 	select sum(pg_stat_get_xact_tuples_returned(c.oid) + pg_stat_get_xact_tuples_fetched(c.oid))::bigint from pg_class c where c.relnamespace = 'rota'::regnamespace $$;
 create function t.reads(p_size int) returns bigint language plpgsql as $$

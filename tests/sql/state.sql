@@ -1,9 +1,9 @@
--- The state machine: every pair of state and event, generated from the tables, either moves a step as they say or changes nothing.
+-- The state machine: every pair of state and event, generated from the tables, moves a step as they say or changes nothing.
 begin;
 \ir world.psql
 select * from no_plan();
 
--- A job with a step in any state, written by hand; the machine alone is looked at here.
+-- t.in_state: a job with a step whose state is written by hand, because this file tests only the state machine.
 create function t.in_state(p_state text) returns bigint language plpgsql as $$
 declare
 	v_job bigint := t.submit('alice', '[{"name": "a"}]');
@@ -33,7 +33,7 @@ select is((select count(*) from rota.step_transition t join rota.step_state s on
 select is((select count(*) from rota.step_state s where s.state <> 'pending' and not exists (select from rota.step_transition t where t.to_state = s.state)), 0::bigint, 'every state can be reached');
 select is((select count(*) from rota.step_state s where s.stage <> 'final' and not exists (
 	select from rota.step_transition t join rota.step_state f on f.state = t.to_state and f.stage = 'final' where t.from_state = s.state)), 0::bigint, 'every other state has a way to an end');
--- Only the first move of a step in one call counts; moves of unknown steps do nothing.
+-- Only the first transition of a step in one call counts; transitions of unknown steps change nothing.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select is((select array_agg(w.event) from internal.step_write('test', array[(:j, 0, 'cancel', null, null, null, null, null)::internal.move, (:j, 0, 'start', null, null, null, null, null)::internal.move,
 	(99999, 0, 'cancel', null, null, null, null, null)::internal.move]) w), '{cancel}', 'the first move counts');

@@ -1,4 +1,4 @@
--- Submission: all of a job or nothing of it; what can never run, or is not allowed, is refused with its line and option.
+-- Submission: a whole job or nothing of it; a step that can never run, or is not allowed, is refused with its line and option.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -75,7 +75,7 @@ select api.job_cancel(0, 'root', t.request(:'d' || '.b')) \g /dev/null
 select is(t.refused('{}', 'dave'), 'taken', 'room again as soon as one has ended');
 select is(t.refused('{}', 'erin'), 'taken', 'another user has room');
 update rota.setting set value = '1000000' where name = 'max_submitted';
--- All together: what is counted is right whenever it is counted, from whatever was known before.
+-- The limit of live steps of all users: the count is right whether it starts from the present rows or from an earlier sum.
 select sum(steps_left) as live from rota.job where ended_at is null \gset
 update rota.setting set value = :live + 1 where name = 'max_submitted_all';
 select is(t.refused('{}', 'dave'), 'taken', 'the last that fits');
@@ -102,7 +102,7 @@ select throws_like($$select t.submit('alice', '[{"name": "r", "array": {"indices
 	'%--same-nodes: "r" is an array, which has no one set of nodes', 'the same nodes as an array');
 select is((select count(*) from rota.job), (select count(distinct job_id) from rota.step), 'nothing is left of what was refused');
 
--- What most steps have alike may be said once, and of how specs end as much as fits: that is the same job.
+-- Members that most steps have alike may be sent once, and so may common ends of specs: the result is the same job.
 create function t.shared(p_plan jsonb) returns jsonb language sql as $$
 	select p_plan || jsonb_build_object('common', c.common, 'spec_end', E't=0:\n', 'steps', (
 		select jsonb_agg(case when nr = 1 then '{"spec": "outpu"}' else '{"spec": "output=0", "spec_end": 2}' end::jsonb || (
@@ -136,7 +136,7 @@ select is(t.alike('[{"name": "a", "hold": true, "deadline_at": 4000000000, "mem_
 select is(t.alike('[{"name": "a", "array": {"indices": [[0,3,1]], "size": 4}}, {"name": "b", "array": {"indices": [[0,3,1]], "size": 4}}]'), 'alike', 'all of them arrays');
 select is(t.alike('[{"name": "a", "array": {"indices": [[0,3,1]], "size": 4}}, {"name": "b"}]'), 'alike', 'or the first');
 
--- A job has a number that was reserved for it, and no second one gets it.
+-- A job may have a number that was reserved for it; no other job gets this number.
 create function t.numbered(p_number jsonb) returns bigint language sql as $$
 	select (api.job_submit(t.uid('alice'), 100, 'alice', t.plan('[{"name": "a"}]', '[]', jsonb_build_object('job_id', p_number)), '#!/bin/sh', 'A=b') ->> 'job_id')::bigint $$;
 select api.job_number(3) as numbers \gset
@@ -156,7 +156,7 @@ update rota.live_from set job_id = (:'numbers'::jsonb ->> 2)::bigint;
 select throws_ok(format('select t.numbered(%L)', :'numbers'::jsonb -> 1), '40001', null, 'a number of a range that is over is refused: jobmgrd takes another one');
 update rota.live_from set job_id = 0;
 
--- A client key makes a repeated submission the same one, each user's for itself.
+-- A client key makes a repeated submission return the first job. Keys of different users are independent.
 create function t.keyed(p_user text, p_key text) returns jsonb language sql as $$
 	select api.job_submit(t.uid(p_user), 100, p_user, t.plan('[{"name": "a"}, {"name": "b"}]', '[]', jsonb_build_object('client_key', p_key)), '#!/bin/sh', 'A=b') $$;
 select t.keyed('alice', 'k1') as one \gset
@@ -165,7 +165,7 @@ select is(t.keyed('alice', 'k1'), :'one'::jsonb || '{"known": true}', 'the same 
 select isnt(t.keyed('bob', 'k1') ->> 'job_id', :'one'::jsonb ->> 'job_id', 'another user''s key is another one');
 select isnt(t.keyed('alice', 'k2') ->> 'job_id', :'one'::jsonb ->> 'job_id', 'another key');
 select is((select count(*) from rota.job j join rota.client_key k using (job_id) where k.client_key = 'k1'), 2::bigint, 'one job a key');
--- One that is made up for the case that no answer comes does so too, and is kept with the job.
+-- The retry key that a client makes up in case it gets no answer has the same effect, and is stored with the job.
 create function t.retried(p_user text, p_key text) returns jsonb language sql as $$
 	select api.job_submit(t.uid(p_user), 100, p_user, t.plan('[{"name": "a"}]', '[]', jsonb_build_object('retry_key', p_key)), '#!/bin/sh', 'A=b') $$;
 select repeat('a1', 16) as key \gset
@@ -175,7 +175,7 @@ select is(t.retried('alice', upper(:'key')), :'one'::jsonb || '{"known": true}',
 select is(t.retried('bob', :'key') ->> 'known', 'false', 'another user''s key is another one');
 select is(t.keyed('alice', :'key') ->> 'known', 'false', 'and so is one that was chosen');
 select results_eq($$ select count(*), count(k.client_key) from rota.job j left join rota.client_key k using (job_id) where j.retry_key = repeat('a1', 16)::uuid $$, 'values (2::bigint, 0::bigint)', 'one job a key');
--- What is only tried is answered, or refused, as it would be; nothing is left of it.
+-- A tried submission is answered or refused as a real one, and leaves no row.
 create function t.tried(p_step jsonb) returns jsonb language sql as $$
 	select api.job_try(t.uid('alice'), 100, 'alice', t.plan(jsonb_build_array(p_step || '{"name": "a"}'), '[]', '{"client_key": "tried", "job_id": 0}'), '#!/bin/sh tried', 'A=tried') - 'cost' $$;
 create function t.everything() returns bigint[] language sql as $$
@@ -196,7 +196,7 @@ select is(coalesce(current_setting('rota.try', true), ''), '', 'the session subm
 set local rota.try = 900000;
 select throws_ok($$select t.keyed('alice', 'reserved')$$, 'RT200', 'tried', 'nobody keeps a job with a number that he chose');
 set local rota.try = '';
--- Several in one call: all or none, in the order of the list; what is null is what the one before has.
+-- Several jobs in one call: all or none, in the order of the list; a null script or environment is that of the job before.
 create function t.listed(variadic p_plans jsonb[]) returns jsonb language sql as $$
 	select api.job_submit_list(t.uid('alice'), 100, 'alice', to_jsonb(p_plans), ('{#!/bin/sh,NULL,#!/bin/bash}'::bytea[])[:cardinality(p_plans)],
 		('{"A=b",NULL,NULL}'::bytea[])[:cardinality(p_plans)]) -> 'jobs' $$;
@@ -218,7 +218,7 @@ select is(t.listed(t.plan('[{"name": "a"}]', '[]', '{"retry_key": "D1D1D1D1D1D1D
 select is(t.listed(t.plan('[{"name": "a"}]', '[]', '{"client_key": "k3"}'), t.plan('[{"name": "a"}]', '[]', '{"client_key": "k4"}'), t.plan('[{"name": "a"}]', '[]', '{"client_key": "k4"}')) #- '{1,job_id}' #- '{2,job_id}',
 	jsonb_build_array(:'three'::jsonb -> 1 || '{"known": true}', '{"steps": 1, "known": false}'::jsonb, '{"steps": 1, "known": true}'::jsonb), 'keys hold among them and before them');
 select results_eq('select api.job_submit_list(0, 0, ''alice'', ''[]'', ''{}'', ''{}'')', $$ values ('{"jobs": []}'::jsonb) $$, 'none at all');
--- Scripts and environments are kept once.
+-- Equal scripts and environments are stored once.
 select is((select count(*) from rota.script), 2::bigint, 'each script once');
 select is((select count(distinct script_hash) from rota.job), 2::bigint, 'whatever the number of jobs');
 -- Order in the queue: partition, then priority weighed against the time of submission.
@@ -233,7 +233,7 @@ select t.submit('alice', '[{"name": "a"}]', p_job => '{"nice": 7}') as ranked \g
 select is((select s.rank from rota.step s where s.job_id = :ranked), (select internal.submit_rank(q.priority - 7, 0, now()) from rota.qos q where q.qos = 'normal'), 'a step has the rank that internal.submit_rank gives it');
 select ok(internal.submit_rank(0, 0, now() - interval '2 hours') > internal.submit_rank(1, 0, now()), 'two hours of waiting outweigh a point');
 select ok(internal.submit_rank(0, 0, now() - interval '30 minutes') < internal.submit_rank(1, 0, now()), 'half an hour does not');
--- Limits for the translator.
+-- Limits that the translator reads.
 select is((select x from jsonb_array_elements(api.submit_limits(0, 'root', '{}') -> 'partitions') x where x ->> 'name' = 'short'),
 	'{"name": "short", "cpus": 12, "nodes": 3, "node_cpus": 4, "node_mem_mb": 4000, "node_gres": {"gpu": 2}, "features": [{"nodes": 3, "features": []}], "max_time_s": 600, "max_nodes": 2, "is_default": false, "default_time_s": null, "state": "up",
 	"allow_users": null, "allow_groups": null, "allow_accounts": null, "credentials": null}'::jsonb, 'limits for the translator');

@@ -1,8 +1,8 @@
--- Sub-steps: a repeated report changes nothing, a later state wins, and what a user says of one job stays in that job.
+-- Sub-steps: a repeated report changes nothing, a later state wins, and a user's report about one job changes no other job.
 begin;
 \ir world.psql
 select * from no_plan();
--- A row about a sub-step of a step's latest attempt; times are seconds after its order.
+-- t.sub: a row of a report about a sub-step of a step's latest attempt; times are seconds after the attempt was ordered.
 create function t.sub(p_label text, p_substep bigint, p_state text, p_more jsonb default '{}') returns jsonb language sql as $$
 	select jsonb_build_object('job', s.job_id, 'step', s.step_id, 'attempt', s.attempt, 'substep', p_substep, 'state', p_state) || p_more from t.step(p_label) s;
 $$;
@@ -51,7 +51,7 @@ select is(t.put(t.sub(:'a', 2, 'failed', jsonb_build_object('queued_us', t.at(1)
 	t.sub(:'a', 4, 'skipped', jsonb_build_object('ended_us', t.at(3))), t.sub(:'a', 5, 'running', jsonb_build_object('started_us', t.at(5), 'run', 1))), '4,0', 'several at once');
 select is(t.total(:'a'), '1,1,4,2,2000002', 'are counted by their states');
 
--- What no step manager writes.
+-- Rows that no step manager writes are ignored, and values out of range do not lose the rest of the row.
 select is(t.put(t.sub(:'a', 0, 'running'), t.sub(:'a', -1, 'running'), t.sub(:'a', 2147483648, 'running'), t.sub(:'a', 9, 'pending'), t.sub(:'a', 9, null), t.sub(:'a', null, 'running')), '0,6', 'rows without a number or state are left out');
 select is(t.put(t.sub(:'a', 10, 'completed', jsonb_build_object('queued_us', -9223372036854775808, 'started_us', -9223372036854775808, 'ended_us', 9223372036854775807, 'run', 9223372036854775807, 'ntasks', -5, 'cpus', 99999999999,
 	'mem_mb', 9223372036854775807, 'priority', -9223372036854775808, 'exit', 256, 'signal', 65, 'cause', 'because', 'user_usec', 9223372036854775807, 'system_usec', 9223372036854775807,
@@ -65,7 +65,7 @@ select is(t.put(t.sub(:'a', 12, 'completed', '{"user_usec": 1152921504606846976,
 	t.sub(:'a', 14, 'completed', '{"user_usec": 1152921504606846976, "system_usec": 1152921504606846976}'), t.sub(:'a', 15, 'completed', '{"user_usec": 1152921504606846976, "system_usec": 1152921504606846976}'),
 	t.sub(:'a', 16, 'completed', '{"user_usec": 1152921504606846976, "system_usec": 1152921504606846976}')), '5,0', 'sums do not overflow');
 
--- Whose a row can be.
+-- The users and nodes whose reports about a step count.
 select t.submit('bob', '[{"name": "b"}]') as k \gset
 \set b :k '.b'
 select is(t.put(t.sub(:'b', 1, 'running')), '0,1', 'not of a step that was not started');
@@ -74,7 +74,7 @@ select is(t.put(t.sub(:'b', 1, 'running')), '0,1', 'not of one on another node')
 select is(t.put(t.sub(:'a', 20, 'running') || '{"attempt": 2}', t.sub(:'a', 20, 'running') || '{"job": 999999}', t.sub(:'a', 20, 'running')), '1,2', 'nor of an attempt that there is not; the rest is stored');
 select is((select count(*) from rota.substep where job_id <> :j), 0::bigint, 'nothing of them is stored');
 
--- Ends of the attempt.
+-- The end of the attempt ends its sub-steps.
 select t.finish(:'a') \g /dev/null
 select results_eq(format($$select state, cause, ended_at = (select ended_at from acct.attempt where job_id = %1$s) from acct.substep where job_id = %1$s and substep = 5$$, :'j'), $$values ('cancelled', 'allocation_ended', true)$$,
 	'what had not ended did with its attempt');
@@ -114,7 +114,7 @@ end $$;
 select is(t.join(:'w', 2), '3:agents', 'another node of the step has the first one call');
 select is(t.join(:'w', 3), null, 'the first one does not');
 select is(t.join(:'w', 1), null, 'nor a node of another step');
--- Who sees them.
+-- Users who see sub-steps.
 create role alice;
 create role bob;
 grant rota_reader to alice, bob;

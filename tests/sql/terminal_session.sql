@@ -1,8 +1,10 @@
--- Sessions: who is attached and when a terminal was last used, by the word of the user, in the row of that user's own job only.
+-- Sessions: attached clients and the last use of a terminal, as the user's own job reports them; a report counts for no other
+-- job.
 begin;
 \ir world.psql
 select * from no_plan();
--- What a report says of the session of a sub-step of a step's latest attempt; times are seconds after its order.
+-- t.sub: the part of a report about the session of a sub-step of a step's latest attempt; times are seconds after the attempt was
+-- ordered.
 create function t.sub(p_label text, p_substep bigint, p_more jsonb default '{}') returns jsonb language sql as $$
 	select jsonb_build_object('job', s.job_id, 'step', s.step_id, 'attempt', s.attempt, 'substep', p_substep) || p_more from t.step(p_label) s;
 $$;
@@ -30,7 +32,7 @@ select is(t.put(t.sub(:'a', 1, jsonb_build_object('session', 'old', 'session_us'
 select is((select name || ' ' || idle_timeout_of from acct.session where job_id = :j), 'work partition main', 'as it was');
 select is((select state || runs from acct.substep where job_id = :j), 'running1', 'the sub-step is as it was');
 
--- What no step manager writes.
+-- Rows and values that no step manager writes.
 select is(t.put(t.sub(:'a', 2, jsonb_build_object('state', 'running', 'run', 1, 'session', repeat('x', 1000), 'session_us', 9223372036854775807, 'key_us', 9223372036854775807, 'output_us', -9223372036854775808,
 	'idle_timeout_s', -1, 'idle_timeout_of', repeat('y', 1000), 'attached', (select jsonb_agg('{"user": "x", "host": "y", "since": 99999999999999999999}'::jsonb || case when n > 3 then '{"since": 5}' else '{}' end::jsonb) from generate_series(1, 40) n)))),
 	'2,0', 'values out of range do not lose the row');
@@ -40,7 +42,7 @@ select is(t.put(t.sub(:'a', 3, jsonb_build_object('state', 'running', 'session',
 select is((select attached from acct.session where job_id = :j and substep = 3), '[]', 'has nobody');
 select is(t.put(t.sub(:'a', 0, jsonb_build_object('session', 'x', 'session_us', 1)), t.sub(:'a', 4, '{"session": "x"}')), '0,2', 'rows without a number or time are left out');
 
--- Whose a row can be.
+-- The users and nodes whose reports about a step count.
 select t.submit('bob', '[{"name": "b"}]') as k \gset
 \set b :k '.b'
 select is(t.put(t.sub(:'b', 1, jsonb_build_object('session', 'forged', 'session_us', 1))), '0,1', 'not of a step that was not started');
@@ -48,12 +50,12 @@ select t.start(:'b', '{2}') \g /dev/null
 select is(t.put(t.sub(:'b', 1, jsonb_build_object('session', 'forged', 'session_us', 1))), '0,1', 'not of one on another node');
 select is((select count(*) from rota.session where job_id <> :j), 0::bigint, 'nothing of them is stored');
 
--- The end.
+-- The end of a session.
 select is(t.put(t.sub(:'a', 1, jsonb_build_object('state', 'timeout', 'ended_us', t.at(660), 'cause', 'idle_timeout', 'run', 1))), '1,0', 'its end');
 select results_eq(format($$select state, cause, attached, idle_s from acct.session where job_id = %s and substep = 1$$, :'j'), $$values ('timeout', 'idle_timeout', '[]'::jsonb, 605::float)$$, 'leaves nobody attached');
 select is((select count(*) from json_array_elements((api.job_acct(0, 'root', jsonb_build_object('sessions', true, 'states', jsonb_build_array('running')))) -> 'rows')), 2::bigint, 'rota acct --sessions lists what runs');
 
--- Who sees them.
+-- Users who see sessions.
 create role alice;
 create role bob;
 grant rota_reader to alice, bob;

@@ -1,4 +1,4 @@
--- Transfers of data: what a submission writes, who may report what, which report counts, what is reused, what lists show.
+-- Transfers of data: rows of a submission, who may report what, which reports count, reuse of earlier transfers, lists.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -44,11 +44,11 @@ select is(t.refused(format('select t.moved(%L, %s, 1, %L, %L)', 'alice', :j, 'do
 
 select is(t.refused(format('select t.moved(%L, %s, 1, %L, %L)', 'alice', :j, 'done', '{"attempt": null}')), 'RT422', 'no report without an attempt');
 
--- The place of a transfer without a step is the node.
+-- The place of a transfer that belongs to no step is the node.
 select t.moved('alice', :j, 3, 'running'), t.moved('alice', :j, 3, 'kept'), t.moved('alice', :j, 3, 'running', '{"node": "n2"}') \g /dev/null
 select is((select string_agg(place || ' ' || state, ', ' order by place) from rota.transfer_run where job_id = :j and transfer = 3), 'n1 kept, n2 running', 'each node has a row');
 
--- Reuse: the latest transfer to the same place, of the same user, of the same source.
+-- Reuse: the latest transfer to the same place, of the same user and from the same source, is reused if its source is unchanged.
 select t.moved('alice', :j, 1, 'done', '{"attempt": 4, "print": "p1"}') \g /dev/null
 select t.job_of('alice') as k, t.job_of('bob') as b, t.job_of('alice', '{"source": "/archive/y/"}') as y \gset
 select is(t.moved('alice', :k, 1, 'running', '{"print": "p1"}'), '{"reuse": true}', 'it is there');
@@ -62,7 +62,7 @@ select t.moved('alice', :l, 1, 'done') \g /dev/null
 select t.job_of('alice', '{"source": "/archive/y/"}') as m \gset
 select is(t.moved('alice', :m, 1, 'running'), '{}', 'nor if nobody knows whether it has changed');
 
--- The latest is the one that began last, not that of the latest job.
+-- The latest transfer is the one that began last, which may belong to an earlier job.
 select t.moved('alice', :j, 1, 'running', '{"attempt": 5, "print": "p3"}'), t.moved('alice', :j, 1, 'done', '{"attempt": 5, "print": "p3"}') \g /dev/null
 select t.job_of('alice') as o, t.job_of('alice', '{"destination": "/pool/z"}') as z \gset
 select is(t.moved('alice', :o, 1, 'running', '{"print": "p3"}'), '{"reuse": true}', 'a transfer of an earlier job, made again, is the latest');
@@ -71,7 +71,7 @@ select is((select count(distinct target) || ' ' || count(*) from rota.transfer_r
 	'users and places differ');
 select is((select count(target) from rota.transfer_run where transfer > 1), 0::bigint, 'only a stage-in has a target');
 
--- A transfer that another one makes again.
+-- A transfer that another job makes again.
 select is(t.refused(format('select t.job_of(%L, %L)', 'bob', jsonb_build_object('for_job', :j, 'for_transfer', 2))), 'RT422', 'not for a stranger');
 select t.job_of('alice', jsonb_build_object('for_job', :j, 'for_transfer', 2)) as again \gset
 select is(t.refused(format('select t.moved(%L, %s, 1, %L)', 'alice', :again, 'done')), 'RT404', 'it says which it makes again');
@@ -82,7 +82,7 @@ select is(t.listed('alice', jsonb_build_object('job', :again)), '2  pending, 3  
 select t.moved('alice', :j, 2, 'running'), t.moved('alice', :j, 2, 'done', '{"bytes": 7}') \g /dev/null
 select is((select concat_ws(' ', by_job = :j, bytes) from rota.transfer_run where job_id = :j and transfer = 2), 't 7', 'the job itself may make it again later');
 
--- A node drops the folder of a job when no other step needs it, and keeps it if another step has failed.
+-- A node drops the folder of a job when no other step needs it, and keeps the folder if another step has failed.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]', '[{"step": "c", "peer": "b"}]', t.head()) as n \gset
 create function t.dropping(p_job bigint, p_step text) returns jsonb language sql as $$
 	select t.moved('alice', p_job, 3, 'running', jsonb_build_object('step_id', (t.step(p_job || '.' || p_step)).step_id)) $$;
@@ -100,7 +100,7 @@ select is(t.dropping(:n, 'c') -> 'used', 'true', 'a step that has ended does not
 select t.fail(:'n' || '.a') \g /dev/null
 select is(t.dropping(:n, 'c'), '{"keep": true}', 'one has failed');
 
--- Around the tasks of a step, a stage-out that is cancelled or killed reports nothing, and its data is wanted.
+-- A stage-out in the script of a step that is cancelled or killed reports no end, and its data must be kept.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[]', t.head()) as q \gset
 select t.start(:'q' || '.a'), t.run(:'q' || '.a'), t.start(:'q' || '.b', '{2}'), t.run(:'q' || '.b') \g /dev/null
 select t.moved('alice', :q, 2, 'running') \g /dev/null
@@ -110,7 +110,7 @@ select t.finish(:'q' || '.a') \g /dev/null
 select is(t.listed('alice', jsonb_build_object('job', :q)), '1  pending, 2  cancelled, 3  pending', 'it was cancelled');
 select is(t.dropping(:q, 'b'), '{"keep": true}', 'its data is kept');
 
--- A drop is not made while a stage-out is wanted.
+-- A folder is not dropped while a stage-out from it has not succeeded.
 select t.pass(:'k' || '.in'), t.pass(:'k' || '.work'), t.start(:'k' || '.out'), t.run(:'k' || '.out'), t.fail(:'k' || '.out') \g /dev/null
 select is(t.moved('alice', :k, 3, 'running'), '{"keep": true}', 'its stage-out failed');
 select is(t.moved('alice', :l, 2, 'failed', '{"message": "no room"}') || t.moved('alice', :l, 3, 'running'), '{"keep": true}', 'or so it was reported');

@@ -1,4 +1,4 @@
--- Triggers: what fires them, who may have which, what runnerd takes, and how often it is tried.
+-- Triggers: the events that fire them, who may make which, the deliveries that runnerd takes, and how often it tries.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -24,7 +24,7 @@ select t.pass(:'j' || '.a') \g /dev/null
 select is((select count(*) from rota.trigger_run), 0::bigint, 'no trigger, no delivery');
 select is(t.take(), null, 'and nothing to take');
 
--- Whose jobs, which states, which events.
+-- The jobs, states and events for which a trigger fires.
 select t.trigger('alice', '{}') as own, t.trigger('alice', '{"states": ["failed"]}') as failed, t.trigger('alice', '{"event": "job_start"}') as started,
 	t.trigger('alice', '{"event": "step_fail"}') as step, t.trigger('root', '{"jobs_of": "all"}') as everybody, t.trigger('bob', '{}') as bob,
 	t.trigger('root', '{"event": "node_drained", "node": "n2"}') as node \gset
@@ -47,7 +47,7 @@ select is(t.fired(:node), 'node_drained:n2:drain', 'the node of the trigger, onc
 select internal.node_state_set(n.node_id, 'up', 'root', null) from rota.node n where n.name in ('n1', 'n2') \g /dev/null
 select is(t.fired(:node), 'node_drained:n2:drain', 'not for another state');
 
--- One after the other of each trigger.
+-- Of each trigger, one delivery at a time.
 select is((select count(*) from api.trigger_take(100, 60, true)), 6::bigint, 'the first of each trigger');
 select is(t.take(), null, 'they are taken');
 select api.trigger_report(array(select run_id from rota.trigger_run where trigger_id = :own and tries = 1), '{200}', '{null}', '{ok}') \g /dev/null
@@ -58,9 +58,9 @@ select is((select count(*) from acct.trigger_run where status = 'delivered'), 2:
 select is((select count(*) from acct.hook_run where kind = 'trigger' and success), 2::bigint, 'and in acct.hook_run');
 select throws_ok(format('select secret from acct.trigger_run'), '42703', null, 'without the secret');
 
--- Tried again, later and later, then given up. A runnerd that reports nothing counts as a try.
+-- A delivery is tried again, with growing delays, then given up. A runnerd that reports nothing counts as a try.
 update rota.setting set value = '3' where name = 'trigger_tries';
--- In tens of minutes, since the clock goes on meanwhile.
+-- Delays of tens of minutes, so that the duration of this test does not matter.
 update rota.setting set value = '600' where name = 'trigger_retry_s';
 update rota.setting set value = '7200' where name = 'trigger_retry_max_s';
 create function t.fail(p_trigger bigint) returns text language sql as $$
@@ -79,7 +79,7 @@ select t.due(), t.take() \g /dev/null
 select t.due(), t.take() \g /dev/null
 select is((select status from rota.trigger_run where trigger_id = :node), 'failed', 'runnerds that report nothing');
 
--- A queue fires once, until it was shorter.
+-- A trigger on the length of the queue fires once, until the queue was shorter.
 select t.trigger('root', '{"event": "queue_longer", "longer_than": 1}') as queue \gset
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as j \gset
 select t.take(), t.take() \g /dev/null
@@ -91,7 +91,7 @@ select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as k \gset
 select t.take() \g /dev/null
 select is(t.fired(:queue), 'queue_longer queue_longer', 'again');
 
--- Who may have what.
+-- Users who may make each kind of trigger.
 select is(t.refused('alice', '{"kind": "program", "target": "/bin/true"}'), 'RT403', 'a program');
 select is(t.refused('alice', '{"event": "node_up"}'), 'RT403', 'nodes');
 select is(t.refused('alice', '{"event": "queue_longer", "longer_than": 3}'), 'RT403', 'the queue');

@@ -1,4 +1,5 @@
--- Times off and what they saved: which moves of the power of a node begin and end one, the report, and acct.node_upkeep.
+-- Times for which nodes were off, and the energy saved: transitions of power that begin and end one, the report, and
+-- acct.node_upkeep.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -32,7 +33,7 @@ select is(t.move(2, 'on'), 'on', 'one that comes by itself is on');
 select throws_ok($$insert into rota.node_off (node_id, node, off_at) values (1, 'n1', now()), (1, 'n1', now() + interval '1 s')$$, '23505', null, 'off once at a time');
 select throws_ok($$insert into rota.node_off (node_id, node, off_at, on_at) values (1, 'n1', now(), now() - interval '1 s')$$, '23514', null, 'not backwards');
 
--- The report: what lies in the time.
+-- The report: the parts of these times within its span.
 delete from rota.node_off;
 insert into rota.node_off (node_id, node, off_at, on_at, idle_watts) values
 	(1, 'n1', '2026-03-01 10:00Z', '2026-03-01 14:00Z', 100), (1, 'n1', '2026-03-01 20:00Z', '2026-03-02 02:00Z', 100), (2, 'n2', '2026-03-01 12:00Z', '2026-03-01 13:00Z', null),

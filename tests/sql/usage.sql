@@ -1,5 +1,5 @@
--- Usage figures: whatever happened, in whatever order, what was added up is what the rows say, and what the event log says; days are
--- those of the site, through changes of its clock; and the past can be asked for at any moment. ROTA_SEED (-1 to 1) makes another draw.
+-- Usage figures: for any events in any order, the sums agree with the rows and with the event log; days are those of the site's
+-- time zone, also when its clock is changed; past states can be read for any moment. ROTA_SEED (-1 to 1) makes another draw.
 begin;
 \ir world.psql
 \ir draw.psql
@@ -26,10 +26,10 @@ begin
 	perform t.roll();
 end $$;
 \set audit 'select * from acct.usage_audit(\'2000-01-01\', \'2100-01-01\') limit 5'
--- Where jobs were moved in time, each for itself, nodes may hold more than they have.
+-- Jobs are moved in time independently of each other, so the check of node sizes (node_size) is left out.
 \set audit_of_use 'select * from acct.usage_audit(\'2000-01-01\', \'2100-01-01\') where figures <> \'node_size\' limit 5'
 
--- A history as the state machine makes it, added up while it grows.
+-- A history made through the state machine, added up while it grows.
 insert into rota.account (account) values ('top'), ('physics') \g /dev/null
 create function t.grow(p_rounds int) returns setof text language plpgsql as $$
 begin
@@ -50,8 +50,8 @@ select cmp_ok(t.roll(), '>', 0, 'the rest is added up');
 select is(t.roll(), 0, 'once');
 select is_empty(:'audit', 'and is what the rows say');
 
--- The same history, spread over months: each attempt from its start to its end in the log, some of them for days. Job by job, so that peers
--- keep their order.
+-- The same history, spread over months: each attempt, from start to end in the log, is moved in time, some for days. Jobs are
+-- moved as a whole, so that peers keep their order.
 create temporary table stretch as
 select j.job_id, timestamptz '2027-10-20 00:00+00' + random() * interval '200 days' as base, 10 ^ (1 + random() * 4) as factor from rota.job j;
 create function t.spread(p_base timestamptz, p_factor double precision, p_nr bigint) returns timestamptz language sql as $$
@@ -77,7 +77,7 @@ from stretch s cross join lateral (select e.step_id, max(e.at) as at from rota.e
 update rota.job j set submit_at = s.base, started_at = case when j.started_at is not null then s.base end, ended_at = e.at
 from stretch s cross join lateral (select max(e.at) as at from rota.event e where e.job_id = s.job_id) e where j.job_id = s.job_id;
 
--- By the rollups, by the rows, and by the event log. More was held at once now than nodes have.
+-- Compares the rollups with the rows and with the event log. After the move, more is held at once than nodes have.
 create function t.thrice(p_what text) returns setof text language plpgsql as $$
 begin
 	return next is_empty('select * from acct.usage_audit(''2000-01-01'', ''2100-01-01'') where figures <> ''node_size'' limit 5', p_what || ': added up right');
@@ -88,7 +88,7 @@ begin
 			select sum(a.cpus * extract(epoch from s.ends_at - s.starts_at)) as cpu_s, sum(extract(epoch from s.ends_at - s.starts_at)) as node_s, null::bigint as ended
 			from span s join rota.allocation a using (job_id, step_id, attempt) where s.job_id = j.job_id
 			union all
-			-- A requeue takes the end before it back.
+			-- The event of a requeue cancels the end before it.
 			select 0, 0, sum(case e.event when 'rerun' then -1 else 1 end) from rota.event e join rota.step_state f on f.state = e.to_state and (f.stage = 'final' or e.event = 'rerun')
 			where e.job_id = j.job_id and not exists (select from rota.step_array h where h.job_id = e.job_id and h.step_id = e.step_id)
 			having count(*) > 0) c
@@ -113,7 +113,7 @@ select set_eq('select * from acct.usage_month', 'select * from once', 'to the sa
 select t.thrice(z) from unnest(array['Asia/Kolkata', 'Australia/Lord_Howe', 'America/Havana']) z where t.zone(z) is not null;
 select is((select count(*) from acct.usage_day d where day <> date_trunc('day', day)), 0::bigint, 'days are days');
 
--- From any moment to any other, cut anywhere.
+-- Sums over any span are those of its parts, wherever it is cut.
 create function t.brute(p_from timestamptz, p_to timestamptz) returns numeric language sql as $$
 	select coalesce(sum(a.cpus * extract(epoch from least(a.ended_at, p_to) - greatest(a.started_at, p_from))), 0) from rota.allocation a where a.started_at < p_to and a.ended_at > p_from $$;
 create temporary table moment as
@@ -126,7 +126,7 @@ select is((select count(*) from acct.usage_between('2028-01-02', '2028-01-01')),
 
 select set_eq(format('select job_id from acct.jobs_between(%L, %L)', a, a + l), format('select job_id from rota.job where submit_at <= %L and coalesce(ended_at, ''infinity'') >= %L', a + l, a), format('the jobs of %s later than %s', l, a)) from moment where nr <= 8;
 
--- The queue as it was, against the log read from its beginning.
+-- The queue at a past moment, compared with the log read from its beginning.
 create function t.replay(p_at timestamptz) returns table (job_id bigint, step_id int, state text) language plpgsql as $$
 declare
 	v_one record;
@@ -164,7 +164,7 @@ select is((select string_agg(round(node_s)::text || ' ' || round((gres_s ->> 'gp
 select is((select count(*) from acct.usage_hour where user_name = 'carol' and cpu_s > 0), (47 + 49 + 27)::bigint, 'hours');
 select is_empty(:'audit_of_use', 'all of that is right');
 
--- What runs counts up to now; a step that moves to another partition leaves there what it held.
+-- Running steps count up to now; a step that moves to another partition leaves there the usage until the move.
 select t.submit('dora', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a') \g /dev/null
 update rota.allocation set started_at = now() - interval '90 minutes' where job_id = :j;
@@ -186,7 +186,8 @@ select t.roll() \g /dev/null
 select is_empty(:'audit_of_use', 'and is counted there');
 select is((select count(*) from rota.usage_pending), 0::bigint, 'nothing is left to be added up');
 
--- What was used is known when nothing is left on the node: often with the end, sometimes later, when what was held is added up already.
+-- CPU use is known when the node has nothing left of an attempt: often at its end, sometimes after its allocation has been added
+-- up.
 select t.submit('gina', '[{"name": "a", "cpus_per_task": 2, "group": "g"}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a') \g /dev/null
 update rota.allocation set started_at = started_at - interval '10 seconds' where job_id = :j;
@@ -200,7 +201,7 @@ select t.roll(), t.report(t.say(:'j' || '.a', 'end', '{"cpu_usec": 3000000, "pea
 select is((select concat_ws(' ', cpu_s::int, cpu_used_s::int, cpu_measured_s::int) from acct.usage_month where user_name = 'gina'), '20 3 20', 'and counted once');
 select is_empty(:'audit_of_use', 'and after');
 
--- CPU time counts in the hours in which it was used, by the samples or else evenly. It still does when the samples are dropped.
+-- CPU time counts in the hours of its samples, or evenly without samples. The hours stay the same when the samples are dropped.
 select t.submit('hans', '[{"name": "a"}, {"name": "b"}]') as j \gset
 select t.pass(:'j' || '.a'), t.pass(:'j' || '.b', '{2}') \g /dev/null
 update rota.allocation set started_at = '2027-03-01 10:30Z', ended_at = '2027-03-01 12:30Z', gone_at = '2027-03-01 12:30Z', cpu_usec = 4000000 where job_id = :j;
@@ -218,7 +219,7 @@ drop table rota.sample_20270301;
 select api.usage_rebuild(0, 'root', '{}'), t.roll() \g /dev/null
 select is(t.by_hour(), '10 n1 1 1800, 11 n1 2 3600, 12 n1 1 1800, 10 n2 3.2 1800, 11 n2 0.2 3600, 12 n2 0.6 1800', 'added up anew without them');
 
--- What is worked out of the same rows.
+-- Figures computed from the same rows.
 select t.submit('fred', '[{"name": "a", "mem_mb": 100, "cpus_per_task": 2, "retry": 1}, {"name": "b"}, {"name": "c"}, {"name": "d"}]',
 	'[{"step": "b", "peer": "a"}, {"step": "c", "peer": "a"}, {"step": "d", "peer": "b"}, {"step": "d", "peer": "c"}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.fail(:'j' || '.a') \g /dev/null
@@ -244,7 +245,8 @@ select is((select concat_ws('|', jobid, "user", elapsed, exitcode, state, ncpus,
 	:'j' || '|fred|00:00:40|0:0|COMPLETED|1|cpu=1,mem=0M,node=1|00:01:00|n1', 'as sacct has it');
 select is(acct.slurm_duration(x), y, y) from (values (0, '00:00:00'), (3599.9, '00:59:59'), (86400, '1-00:00:00'), (8639999, '99-23:59:59')) v (x, y);
 
--- Waits: of each element of an array, and of what runs, by the day of the site's clock on which it started; readers get those of their own.
+-- Waiting times: of each element of an array, and of running steps, by the site's day on which it started; readers get those of
+-- their own jobs.
 insert into rota.account (account) values ('lab') \g /dev/null
 insert into rota.coordinator values ('lab', 'ivan');
 select t.submit('hugo', '[{"name": "r", "array": {"indices": [[0,10,1]], "size": 11}}]', '[]', '{"account": "lab"}') as j \gset
@@ -272,7 +274,8 @@ select is(t.waits(r), y, r || ' reads waits') from (values
 	('rota_analyst', '2027-01-31 main normal 2 50 50 90 99 100, 2027-02-01 lab main normal 11 5 5 9 9.9 10'), ('ines', '2027-01-31 main normal 2 50 50 90 99 100'),
 	('hugo', '2027-02-01 lab main normal 11 5 5 9 9.9 10'), ('ivan', '2027-02-01 lab main normal 11 5 5 9 9.9 10')) x (r, y);
 
--- The directory, the comment and the command line of a job are its owner's, not those of analysts or of who coordinates its account.
+-- The directory, the comment and the command line of a job are shown to its owner, not to analysts or coordinators of its
+-- account.
 update rota.job set comment = 'a secret', submit_line = 'rota submit x' where job_id = :j;
 create function t.private(p_role text) returns text language plpgsql as $$
 declare
@@ -288,7 +291,7 @@ begin
 end $$;
 select is(t.private(r), y, r || ' reads jobs') from (values ('rota_analyst', '1 '), ('hugo', '1 /tmp a secret rota submit x rota submit x'), ('ivan', '1 '), ('ines', '0 -')) x (r, y);
 
--- The audit finds what is wrong. What was made up above is not what nodes have and tasks ran.
+-- The audit finds wrong figures. node_size and task_end are left out: this file made up allocations.
 create temporary view differing as select * from acct.usage_audit('2000-01-01', '2100-01-01') where figures not in ('node_size', 'task_end');
 update rota.usage_day set cpu_s = cpu_s + 0.000001 where ctid = (select min(ctid) from rota.usage_day);
 select is((select count(*) from differing), 1::bigint, 'a microsecond too much');

@@ -1,11 +1,11 @@
--- Why steps waited: what the plan said is kept as long as it lasted, with what came before a step was eligible.
+-- Why steps waited: each reason of the plan is kept with its duration, together with reasons from before the step was eligible.
 begin;
 \ir world.psql
 select * from no_plan();
 create function t.plan(variadic p_said jsonb[]) returns void language sql as $$ select api.schedule_plan(t.term(), coalesce(to_jsonb(p_said), '[]'), null, null) $$;
 create function t.said(p_job bigint, p_reason text, p_blocker text default null, p_step int default 0) returns jsonb language sql as $$
 	select jsonb_build_object('job', p_job, 'step', p_step, 'reason', p_reason, 'blocker', p_blocker, 'message', 'x') $$;
--- Times are minutes apart, in tens of minutes where the clock goes on meanwhile: the file is one transaction, and may take long.
+-- Times are tens of minutes apart, because this file is one transaction that may take long while the clock advances.
 create function t.age(p_job bigint, p_min int) returns void language sql as $$ update rota.plan set since = since - make_interval(mins => p_min) where job_id = p_job $$;
 create function t.waited(p_job bigint) returns text language sql as $$
 	select string_agg(concat_ws(' ', step, reason, blocker, blocker_job_id, 10 * floor(wait_s::numeric / 600), case when until_at is null then 'still' end), ', ' order by step, from_at) from acct.wait_reason where job_id = p_job $$;
@@ -18,28 +18,28 @@ select t.plan(t.said(:j, 'resources')) \g /dev/null
 select is(t.waited(:j), 'a resources 100 still', 'the same plan changes nothing');
 select t.plan(t.said(:j, 'priority', :'i' || '.first')) \g /dev/null
 select is(t.waited(:j), format('a resources 100, a priority %s.first %s 0 still', :i, :i), 'another reason, and whom it waited for');
--- The wait ends by the clock, which goes on in a transaction.
+-- The wait ends by clock_timestamp(), which advances within a transaction.
 update rota.plan set since = clock_timestamp() - interval '75 minutes' where job_id = :j;
 select t.plan(t.said(:j, 'priority', :'i' || '.first')) \g /dev/null
 select t.start(:'j' || '.a') \g /dev/null
 select is(t.waited(:j), format('a resources 100, a priority %s.first %s 70', :i, :i), 'its start ends the wait');
 select is((select count(*) from rota.plan where job_id = :j), 0::bigint, 'and the plan');
 
--- A reason of less than a second is not kept. The reason of a step that is no longer in the plan is kept.
+-- A reason of less than a second is not kept. The reason of a step that has left the plan is kept.
 select t.submit('bob', '[{"name": "a"}]') as k \gset
 select t.plan(t.said(:k, 'license')), t.plan(t.said(:k, 'resources')) \g /dev/null
 select is(t.waited(:k), 'a resources 0 still', 'a moment is no reason');
 select t.age(:k, 30), t.plan(variadic '{}'::jsonb[]) \g /dev/null
 select is(t.waited(:k), 'a resources 30, a priority 0 still', 'the plan says nothing of it any more');
 
--- Before it was eligible.
+-- Reasons from before the step was eligible: a dependency, a hold.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c", "hold": true}]', '[{"step": "b", "peer": "a"}]') as l \gset
 update rota.job set submit_at = submit_at - interval '20 minutes' where job_id = :l;
 update rota.step set eligible_at = eligible_at - interval '20 minutes' where job_id = :l and step_id = 0;
 select is(t.waited(:l), format('a priority 20 still, b dependency %s.a %s 20 still, c held 20 still', :l, :l), 'by its script, and for whom');
 select t.pass(:'l' || '.a') \g /dev/null
 select is(t.waited(:l), format('a priority 20, b dependency %s.a %s 20, b priority 0 still, c held 20 still', :l, :l), 'up to when it was eligible');
--- Of several dependencies: the first that is not met, and in the end the one that came last; where any one is enough, the one that came first.
+-- Of several dependencies: the first unmet one, and in the end the one met last; where any one is enough, the one met first.
 select t.submit('alice', '[{"name": "p"}, {"name": "q", "array": {"indices": [[0,1,1]], "size": 2}}, {"name": "all"}, {"name": "any", "deps_any": true}, {"name": "far"}]',
 	format('[{"step": "all", "peer": "p"}, {"step": "all", "peer": "q"}, {"step": "any", "peer": "q"}, {"step": "any", "peer": "p"}, {"step": "far", "job": %s, "condition": "any"}]', :i)::jsonb) as g \gset
 update rota.job set submit_at = submit_at - interval '20 minutes' where job_id = :g;
@@ -48,7 +48,7 @@ create function t.awaited(p_job bigint) returns text language sql as $$
 select is(regexp_replace(t.awaited(:g), '[pq] still', '- still', 'g'), format('all %s.- still, any %s.- still, far %s still', :g, :g, :i), 'of several, one; and a whole job');
 select t.pass(:'g' || '.p') \g /dev/null
 select is(t.awaited(:g), format('all %s.q still, any %s.p, far %s still', :g, :g, :i), 'one that is not met, and the one that is enough');
--- Edges are resolved at the begin of the transaction, which is this whole file.
+-- Edges are resolved at now(), the begin of the transaction, which is this whole file.
 update rota.step_edge set resolved_at = resolved_at - interval '10 minutes' where job_id = :g and state <> 'waiting';
 select t.commit(t.decision(:'g' || '.q', '{1}', '{"position": 0}'), t.decision(:'g' || '.q', '{2}', '{"position": 1}')) \g /dev/null
 select t.run(format('%s.q[%s]', :'g', n)), t.finish(format('%s.q[%s]', :'g', n)) from generate_series(0, 1) n \g /dev/null
@@ -59,7 +59,8 @@ select is(t.awaited(:g), format('all %s.q, any %s.p, far %s', :g, :g, :i), 'and 
 select is((select count(*) from acct.wait_reason where job_id = :g and reason = 'dependency' and blocker_job_id is null), 0::bigint, 'each with its job');
 select is((select concat_ws(' ', cpus_requested, mem_requested_mb, gres_requested) from acct.request where job_id = :j), '2 100 {"gpu": 1}', 'what was asked for');
 select is((select concat_ws(' ', cpus_requested, mem_requested_mb, gres_requested) from acct.queue_at(now()) where job_id = :j), '2 100 {"gpu": 1}', 'in the queue of a moment, too');
--- Holds: each from when it was given, until it was lifted or the step ended. t.happened: the step's last event was so long ago.
+-- Holds: each from its beginning until the release or the end of the step. t.happened: set the step's last event so many minutes
+-- back.
 create function t.happened(p_label text, p_min int) returns void language sql as $$
 	update rota.event e set at = now() - make_interval(mins => p_min) from t.step(p_label) s
 	where e.job_id = s.job_id and e.event_id = (select max(x.event_id) from rota.event x where x.job_id = s.job_id and x.step_id = s.step_id) $$;
@@ -88,7 +89,7 @@ select is((select string_agg(concat_ws(' ', step, 10 * floor(wait_s::numeric / 6
 select api.job_release(0, 'root', t.request(:'h')) \g /dev/null
 select is((select string_agg(concat_ws(' ', step, 10 * floor(wait_s::numeric / 600)), ', ' order by step) from acct.wait_reason where job_id = :h and reason = 'held' and until_at is not null), 'a 90, b 60', 'are over');
 
--- Limits: a line that has reached one, with everything that waits in it.
+-- Limits: a line of the queue that has reached a limit, with all steps that wait in it.
 create function t.tick() returns double precision language sql as $$ select set_config('rota.lines_noted_at', '', false); select next_at from api.schedule_tick(t.term()) $$;
 create function t.noted() returns text language sql as $$ select string_agg(concat_ws(' ', round(extract(epoch from now() - from_at) / 60, 3), round(extract(epoch from now() - until_at) / 60, 3)), ', ' order by from_at) from rota.line_limited $$;
 select t.submit('dora', '[{"name": "a"}]') as i, t.submit('dora', '[{"name": "a"}]') as j, t.submit('bob', '[{"name": "a"}]') as k, t.submit('dora', '[{"name": "a", "array": {"indices": [[0,3,1]], "size": 4}}]') as l \gset
@@ -120,7 +121,7 @@ select is(t.noted(), '100.000 61.000, 0.000', 'after a minute it is another time
 select is(t.waited(:l), 'a limit steps of "dora" 0 still', 'before which it was not eligible');
 select api.admin_change(0, 'root', '{"object": "user", "action": "change", "name": "dora", "values": {"max_running": "none"}}'), t.tick() \g /dev/null
 select is(t.noted(), '100.000 61.000, 0.000 0.000', 'a limit that is gone');
--- A cancelled step keeps the time for which it waited. Lines are noted also after the clock of the database was set back.
+-- A cancelled step keeps its waiting times. Limited lines are recorded also after the database's clock was set back.
 update rota.step set eligible_at = now() - interval '90 minutes' where job_id = :l;
 update rota.line_limited set until_at = from_at + interval '30 minutes' where from_at < now();
 select api.job_cancel(0, 'root', t.request(:'l')) \g /dev/null
@@ -134,8 +135,8 @@ update rota.line_limited set from_at = now() + interval '5 minutes' where until_
 select api.admin_change(0, 'root', '{"object": "user", "action": "change", "name": "dora", "values": {"max_running": "none"}}') \g /dev/null
 select t.tick() \g /dev/null
 select is((select count(*) from rota.line_limited where until_at is null), 0::bigint, 'and ended');
--- Each wait of a second or longer is kept, even if the scheduler gave its reason late or never. t.early(): the step was eligible so
--- many minutes before.
+-- Each wait of a second or longer is kept, even if the scheduler gave its reason late or never. t.early(): set the step's
+-- eligibility so many minutes back.
 create function t.early(p_job bigint, p_min int) returns void language sql as $$
 	update rota.step set eligible_at = now() - make_interval(mins => p_min) where job_id = p_job $$;
 create function t.over(p_job bigint) returns text language sql as $$
@@ -146,7 +147,7 @@ select is(t.over(:w), 'a license 30', 'the first reason came late');
 select t.run(:'w' || '.a'), t.finish(:'w' || '.a') \g /dev/null
 select t.submit('erna', '[{"name": "a"}]') as w \gset
 select t.early(:w, 30), t.plan(t.said(:w, 'license')), t.plan(t.said(:w, 'resources')) \g /dev/null
--- As if the plan had changed no second before the start, however long the statements between take.
+-- As if the plan had changed less than a second before the start, however long the statements between take.
 update rota.plan set since = clock_timestamp() + interval '10 minutes' where job_id = :w;
 update rota.wait_reason set until_at = clock_timestamp() + interval '10 minutes' where job_id = :w;
 select t.start(:'w' || '.a') \g /dev/null
@@ -169,7 +170,7 @@ select is(t.over(:w), 'a priority 30, b held 30', 'cancelled before it started')
 select is((select count(*) from rota.attempt t join rota.step s on s.job_id = t.job_id and s.step_id = t.step_id and s.array_index is null
 	where t.attempt > 0 and t.ordered_at - t.eligible_at >= interval '1 second'
 	and not exists (select from acct.wait_reason w where w.job_id = t.job_id and w.step_id = t.step_id and w.until_at > t.eligible_at)), 0::bigint, 'no wait is missing');
--- Every step that waits has a reason, whatever keeps it.
+-- Every waiting step has a reason, whatever holds it up.
 select api.admin_change(0, 'root', '{"object": "partition", "action": "change", "name": "main", "values": {"state": "down"}}') \g /dev/null
 select is(t.waited(:k), 'a partition 0 still', 'a partition that is down');
 select api.admin_change(0, 'root', '{"object": "partition", "action": "change", "name": "main", "values": {"state": "up"}}') \g /dev/null
@@ -184,7 +185,7 @@ select is((select string_agg(concat_ws(' ', step, reason, blocker), ', ' order b
 update rota.step set begin_at = null, deps_waiting = 1 where job_id = :r and step_id = 0;
 select is((select concat_ws(' ', reason, blocker) from acct.wait_reason where job_id = :r and step = 'a' and until_at is null), 'dependency', 'one that waits for its peers again');
 select is((select count(*) from rota.step s where s.state = 'pending' and not exists (select from acct.wait_reason w where w.job_id = s.job_id and w.step_id = s.step_id and w.until_at is null)), 0::bigint, 'no step waits without a reason');
--- A wait ends with its step: no time after a cancellation counts, of --begin, holds and limits.
+-- A wait ends with its step: --begin, holds and limits do not count after a cancellation.
 select t.submit('frida', format('[{"name": "a", "begin_at": %s}, {"name": "b", "begin_at": %s, "hold": true}]', e, e)::jsonb) as w
 from extract(epoch from now() + interval '10 hours') e \gset
 update rota.job set submit_at = submit_at - interval '20 minutes' where job_id = :w;
@@ -202,7 +203,7 @@ select is(t.waited(:w), 'a begin 20, a priority 30 still', 'after that time it w
 select api.job_cancel(0, 'root', t.request(:'w')) \g /dev/null
 select is(t.waited(:w), 'a begin 20, a priority 30', 'up to its cancellation');
 
--- The delay before a retry. t.ago(): the latest attempt ended 40 minutes ago, the delay is over since 20 minutes or lasts.
+-- The delay before a retry. t.ago(): the latest attempt ended 40 minutes ago, and the delay ended 20 minutes ago or lasts.
 create function t.ago(p_job bigint, p_begin timestamptz default now() - interval '20 minutes') returns void language sql as $$
 	update rota.attempt t set eligible_at = now() - interval '50 minutes', ordered_at = now() - interval '50 minutes', started_at = now() - interval '45 minutes', done_at = now() - interval '40 minutes', ended_at = now() - interval '40 minutes' where job_id = p_job and attempt > 0;
 	update rota.step set eligible_at = now() - interval '50 minutes', begin_at = p_begin where job_id = p_job and state = 'pending' $$;

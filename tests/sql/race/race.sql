@@ -1,12 +1,13 @@
--- Races: every two functions that write (calls.psql), in one of the two orders, from two sessions. The first call is made and its transaction
--- stays open while the second is made; then both behind a door, a lock on all jobs or all nodes, so that they come to their own
--- locks with what they read before. What must hold: nobody waits in a ring, and the rows and the answers are those of one of the
--- two orders, one call after the other (of which tests/sql/random.sql shows that all adds up).
+-- Races: every two functions that write (calls.psql), in one of the two orders, from two sessions. The first call is made, and
+-- its transaction stays open while the second call is made; then both calls start behind a door, a lock on all jobs or all nodes,
+-- so that they request their own locks after they have read. What must hold: there is no deadlock, and the rows and the answers
+-- are those of one of the two orders, one call after the other (of which tests/sql/random.sql shows that the rows are
+-- consistent).
 --
--- It works in a database of its own, a copy of the one that tests/sql/run has made, because meetings have to be committed.
--- Which pairs, orders, calls and doors is drawn, so that a run stays short; every call comes once at least. It prints the seed.
--- ROTA_RACE: "all" meetings, or those with a call whose name matches; ROTA_SEED (-1 to 1): the draw of that seed;
--- ROTA_SOAK: so many seconds of many calls at once besides.
+-- It works in a database of its own, a copy of the one that tests/sql/run has made, because both sessions commit.
+-- The pairs, orders, calls and doors are drawn, so that a run stays short; every call comes at least once. The seed is printed.
+-- ROTA_RACE: "all" meetings of two calls, or those with a call whose name matches; ROTA_SEED (-1 to 1): the draw of that seed;
+-- ROTA_SOAK: in addition, so many seconds of many calls at once.
 \set ON_ERROR_STOP 1
 \set QUIET 1
 \connect postgres
@@ -18,7 +19,7 @@ alter database race set deadlock_timeout = '20ms';
 alter database race set statement_timeout = '30s';
 \ir ../world.psql
 create extension dblink schema tap;
--- A door may stay shut for longer than a caller waits elsewhere.
+-- A session may wait at a door for longer than a caller may wait for a lock elsewhere.
 select format('alter function %s set lock_timeout = 0', p.oid::regprocedure) from pg_proc p
 	where array_to_string(p.proconfig, ' ') ~ 'lock_timeout' \gexec
 \ir scene.psql
@@ -27,13 +28,13 @@ select format('alter function %s set lock_timeout = 0', p.oid::regprocedure) fro
 \getenv which ROTA_RACE
 \set soak 0
 \getenv soak ROTA_SOAK
--- A state of the functions has one draw, so that its result is the same again; each change of them draws anew.
+-- The seed follows from the bodies of the functions: the same functions give the same draw, any change of them a new one.
 select round(hashtext(string_agg(p.prosrc, '' order by p.oid::regprocedure::text))::numeric / 2147483648, 6) as seed from pg_proc p
 	where p.pronamespace in ('api'::regnamespace, 'internal'::regnamespace) \gset
 \getenv seed ROTA_SEED
 
 create function t.says(p_call text, p_other text default null) returns text language sql as $$ select p_call || case p_call when p_other then '''s twin' else '' end || ' answers' $$;
--- One call here and now: its answer, or the code of its error.
+-- Make one call in this session; returns its answer, or the SQLSTATE of its error.
 create function t.answer_here(p_sql text) returns text language plpgsql as $$
 declare
 	v_answer text;
@@ -45,23 +46,23 @@ exception when others then
 end $$;
 create function t.sql(p_call text) returns text language sql as $$ select sql from t.call where name = p_call $$;
 create function t.again(p_call text) returns boolean language sql as $$ select again from t.call where name = p_call $$;
--- The calls that are made again after a meeting, twice: what the second left out in the meeting, since it was locked, it does when it comes
--- again, and the first may then have to go on with that.
+-- The calls that are made again after a meeting, twice: the second call then does what it left out in the meeting because of
+-- locks, and the first one may have to go on with the result.
 create function t.repeated(p_first text, p_second text) returns text[] language sql as $$
 	select coalesce(array_agg(x.name order by x.nr), '{}')
 	from unnest(array[p_first, p_second, p_first, p_second]) with ordinality as x (name, nr)
 	where t.again(x.name);
 $$;
--- What was seen of two calls: their answers.
+-- The answers of two calls, apart from calls that are made again.
 create function t.seen(p_first text, p_one text, p_second text, p_two text) returns jsonb language sql as $$
 	select case when t.again(p_first) then '{}' else jsonb_build_object(t.says(p_first), p_one) end || case when t.again(p_second) then '{}' else jsonb_build_object(t.says(p_second, p_first), p_two) end $$;
--- The scene as it was, for everybody at once.
+-- Put the scene back, for all sessions at once.
 create function t.scene() returns void language plpgsql as $$
 begin
 	perform from dblink('door', 'select t.rows()') as x (done text);
 	perform t.sequences();
 end $$;
--- One call after the other on the scene, and all rows of it undone: the answers of both, and what they made.
+-- One call after the other on the scene, then rolled back: the answers of both, and the digest of the rows that they left.
 create function t.in_turn(p_first text, p_second text) returns jsonb language plpgsql as $$
 declare
 	v_one text;
@@ -93,7 +94,7 @@ exception when others then
 	perform from dblink_get_result(p_session) as x (answer text);
 	return sqlstate || ' ' || sqlerrm;
 end $$;
--- Until the session has its answer, or waits for another one.
+-- Wait until the session has its answer, or waits for a lock of another session.
 create function t.settles(p_session text, p_pid int) returns void language plpgsql as $$
 begin
 	while dblink_is_busy(p_session) = 1 and pg_blocking_pids(p_pid) = '{}' loop
@@ -133,7 +134,7 @@ begin
 	return t.seen(p_first, v_first, p_second, v_second);
 end $$;
 
--- In what two digests differ, in a few words.
+-- The differences of two digests, in a few words.
 create function t.differs(p_one jsonb, p_two jsonb) returns text language sql as $$
 	select string_agg(k || ': ' || left(coalesce((select string_agg(x::text, ' ') from jsonb_array_elements(case jsonb_typeof(p_one -> k) when 'array' then p_one -> k else jsonb_build_array(p_one -> k) end) x
 			where case jsonb_typeof(p_two -> k) when 'array' then not p_two -> k @> jsonb_build_array(x) else true end), ''), 300)
@@ -213,8 +214,8 @@ begin
 	end loop;
 end $$;
 
--- Many at once: rounds from the scene on, in which eight sessions make drawn calls, as fast as each has its answers. Answers
--- those that no client should see, and what does not add up after a round.
+-- Many calls at once: in rounds that begin with the scene, eight sessions make drawn calls, each as fast as it gets answers.
+-- Returns the answers that no client should get, and the rows that are inconsistent after a round.
 create procedure t.soak(p_seconds int) language plpgsql as $$
 declare
 	v_until timestamptz := clock_timestamp() + make_interval(secs => p_seconds);
