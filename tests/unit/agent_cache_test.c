@@ -1,4 +1,4 @@
-/* agent_cache_test.c - the cache of scripts and environments, and what a node says of itself. */
+/* agent_cache_test.c - the cache of scripts and environments, and the facts that a node reports about itself. */
 #include "tests/unit/unit.h"
 
 #include <sys/stat.h>
@@ -78,9 +78,9 @@ static void test_evict(void **state)
 	(void)state;
 	char hash[SEAL_HEX_SIZE];
 	put("evict me", hash);
-	agent_cache_evict(1024 * 1024, -1); /* no file is too much */
+	agent_cache_evict(1024 * 1024, -1); /* the limit is larger than all files */
 	assert_true(agent_cache_has(hash));
-	agent_cache_evict(0, 3600); /* used within the hour */
+	agent_cache_evict(0, 3600); /* files that were used within the last hour stay */
 	assert_true(agent_cache_has(hash));
 	agent_cache_evict(0, -1);
 	assert_false(agent_cache_has(hash));
@@ -100,7 +100,7 @@ static void test_hardware(void **state)
 	json_decref(facts);
 }
 
-/* Returns the image that a node reports when the file has this text; malloc'ed, NULL: none. */
+/* Returns the image that a node reports when the image file has this text; malloc'ed; NULL: the node reports none. */
 static char *image_of(const char *text)
 {
 	char path[] = "/tmp/rota-image-test.XXXXXX";

@@ -6,7 +6,7 @@
 /* Time of the database when the clock of the node was 0. */
 static const int64_t boot = 1000000000;
 
-/* The database answers a call `after` the call was sent, and the answer is read after `took`. */
+/* The database answers a call `after` it was sent, in microseconds, and the answer is read `took` after the call was sent. */
 static void answer(struct agent_clock *c, int64_t sent, int64_t after, int64_t took, int64_t boot_us)
 {
 	agent_clock_compare(c, sent, sent + took, boot_us + sent + after);
@@ -26,7 +26,7 @@ static void test_slow(void **state)
 	assert_int_equal(c.boot_us, boot - 200);
 }
 
-/* A clock of the database that is set or drifts, in both directions, is followed. */
+/* The estimate follows a database clock that is set or drifts, in both directions. */
 static void test_set(void **state)
 {
 	(void)state;

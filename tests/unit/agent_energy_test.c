@@ -46,7 +46,7 @@ static void test_zones(void **state)
 	write_file("intel-rapl:0:0", "energy_uj", "999\n");
 	write_file("intel-rapl-mmio:0", "energy_uj", "150\n");
 	assert_int_equal(energy_zones_read(z), 50);
-	write_file("intel-rapl:1", "energy_uj", "30\n"); /* it has gone round */
+	write_file("intel-rapl:1", "energy_uj", "30\n"); /* the counter has wrapped */
 	write_file("intel-rapl:0:1", "energy_uj", "11\n");
 	assert_int_equal(energy_zones_read(z), 50 + 130 + 1);
 	assert_int_equal(energy_zones_read(z), 181);
@@ -73,7 +73,7 @@ static void test_unreadable(void **state)
 	write_file("intel-rapl:0", "name", "package-0\n");
 	assert_null(energy_zones_open(unit_folder));
 	write_file("intel-rapl:0", "energy_uj", "1\n");
-	assert_null(energy_zones_open(unit_folder)); /* it is unknown when it goes round */
+	assert_null(energy_zones_open(unit_folder)); /* the value at which the counter wraps is unknown */
 }
 
 enum { S = 1000000 };
@@ -91,10 +91,10 @@ static void test_curve(void **state)
 	assert_int_equal(energy_curve_between(c, 15LL * S, 25LL * S), 500 + 2000);
 	assert_int_equal(energy_curve_between(c, 21LL * S, 22LL * S), 400);
 	assert_int_equal(energy_curve_between(c, 25LL * S, 25LL * S), 0);
-	assert_int_equal(energy_curve_between(c, 30LL * S, 90LL * S), 60 * 400); /* as much power as before */
+	assert_int_equal(energy_curve_between(c, 30LL * S, 90LL * S), 60 * 400); /* the last power is assumed to go on */
 	assert_int_equal(energy_curve_between(c, 30LL * S, 90LL * S + 1), -1);
 	assert_int_equal(energy_curve_between(c, 22LL * S, 21LL * S), -1);
-	/* Before the first reading: half of the time has to be covered. */
+	/* A span that begins before the first reading has energy only if readings cover half of it. */
 	assert_int_equal(energy_curve_between(c, 0, 20LL * S), 2000);
 	assert_int_equal(energy_curve_between(c, -1, 20LL * S), -1);
 	assert_int_equal(energy_curve_between(c, 0, 5LL * S), -1);
@@ -149,7 +149,7 @@ static void test_meter(void **state)
 	assert_true(m.total_uj == 1500e6);
 	assert_true(energy_meter_read(&m, 40LL * S, 3e8 + 7, 50));
 	assert_true(m.total_uj == 1507e6);
-	assert_true(energy_meter_read(&m, 50LL * S, 3, 50)); /* the counter has begun at 0 again */
+	assert_true(energy_meter_read(&m, 50LL * S, 3, 50)); /* the counter has been reset to 0 */
 	assert_true(m.total_uj == 1507e6);
 	assert_true(energy_meter_read(&m, 60LL * S, 5, -7));
 	assert_true(m.total_uj == 1509e6);

@@ -1,5 +1,5 @@
-/* agent_figures_test.c - what steps use, read from made-up cgroups of both versions, a made-up /proc, and the test's own
- * processes. */
+/* agent_figures_test.c - resources that steps use, read from made-up cgroups of both versions, a made-up /proc, and the test's
+ * own processes. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>

@@ -97,7 +97,7 @@ static void ignore_answer(int64_t id, bool taken, void *arg)
 	(void)id, (void)taken, (void)arg;
 }
 
-/* A node that is registered, whose lease has run out. */
+/* The test's world: a registered node whose lease has run out. */
 struct world {
 	struct conf conf;
 	struct agent_context context;
@@ -172,7 +172,7 @@ static void register_again(struct world *w)
 }
 
 /* A call for orders that was sent before the answer of a registration names a launch request as known, which that answer drops. The
- * kill that follows it is sent after it all the same. */
+ * kill that follows this launch request is still sent to the launcher after it. */
 static void test_dropped_meanwhile(void **state)
 {
 	struct world *w = *state;
@@ -191,7 +191,7 @@ static void test_dropped_meanwhile(void **state)
 	assert_string_equal(next_sent(w), "");
 }
 
-/* A call for orders that is sent after the answer of a registration is answered whole, and is not made twice. */
+/* A call for orders that is sent after the answer of a registration is answered with all orders, and is not repeated. */
 static void test_asked_afterwards(void **state)
 {
 	struct world *w = *state;
@@ -206,7 +206,7 @@ static void test_asked_afterwards(void **state)
 	assert_string_equal(next_sent(w), "");
 }
 
-/* An answer that a lost connection takes along leaves nothing for the calls of the next one. */
+/* An answer that is lost with its connection has no effect on the calls of the next connection. */
 static void test_disconnected(void **state)
 {
 	struct world *w = *state;

@@ -19,7 +19,7 @@ static int teardown(void **state)
 	return chdir("/") == 0 ? unit_folder_remove(state) : -1;
 }
 
-/* A record of this kind comes. Returns whether the attempt ended suspended. */
+/* Handle a journal record of this kind. Returns whether the attempt ended suspended. */
 static bool add_record(struct agent_predispatch *p, const struct record_key *key, const char *kind, const char *again)
 {
 	struct fields *record = record_new(kind, key);
@@ -91,7 +91,7 @@ static void test_restart(void **state)
 	assert_int_equal(rmdir("spool/812.3.1") + rmdir("spool/812.4.1") + rmdir("spool/813.4.1"), 0);
 }
 
-/* The tasks of an attempt end with this outcome, and then the attempt. */
+/* Handle the records of an attempt whose tasks end with this outcome. Returns whether it is listed as completed. */
 static bool ends(struct agent_predispatch *p, const struct record_key *key, const char *outcome, const char *drain)
 {
 	struct fields *done = record_new("done", key), *end = record_new("end", key);
@@ -110,8 +110,8 @@ static bool completes(struct agent_predispatch *p, const struct record_key *key,
 	return ends(p, key, outcome, "");
 }
 
-/* What has completed is known for a while, but not what ended otherwise, while it was suspended, without having run here, or with
- * a fault of the node. */
+/* An element that completed here is listed for a while. One that ended otherwise, while suspended, without having run here, or by
+ * a fault of the node is not listed. */
 static void test_completed(void **state)
 {
 	struct record_key many = {900, 0, 1, 0};

@@ -171,7 +171,7 @@ static bool coalesce(json_t *list, const char *const *kinds, int count)
 	return coalesced;
 }
 
-/* Records are coalesced if they tell the whole course of the attempt, each kind once. */
+/* Records are coalesced if they cover the whole course of the attempt, each kind once. */
 static void test_coalesced(void **state)
 {
 	(void)state;

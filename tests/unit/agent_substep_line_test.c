@@ -1,4 +1,4 @@
-/* agent_substep_line_test.c - lines of a step manager's journal: what becomes a row, and what no step manager writes. */
+/* agent_substep_line_test.c - lines of a step manager's journal: those that become rows, and those that no step manager writes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +69,7 @@ static void test_takes_the_last_call(void **state)
 	assert_int_equal(agent_substep_rows_count(r), 3);
 	assert_int_equal(json_integer_value(json_object_get(json_array_get(agent_substep_rows_calls(r), 0), "port")), 7001);
 	assert_string_equal(json_string_value(json_object_get(json_array_get(agent_substep_rows_calls(r), 2), "on")), "n3");
-	/* Without a growth, it is about a node of the step itself. */
+	/* A line without a growth is about a node of the step itself. */
 	assert_int_equal(add(r, "{\"kind\":\"shrink\",\"at\":1,\"node\":\"n2\"}"), AGENT_SUBSTEP_TAKEN);
 	json_t *own = json_array_get(agent_substep_rows_calls(r), 3);
 	assert_string_equal(json_string_value(json_object_get(own, "on")), "n2");

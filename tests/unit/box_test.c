@@ -8,13 +8,13 @@
 #include "lib/box_inside.h"
 #include "lib/seal.h"
 
-/* Keys are private ones, in hex; sender NULL: mode base. */
+/* The keys are private keys in hex; sender NULL: mode base. */
 struct vector {
 	unsigned char aead;
 	const char *ephemeral, *receiver, *sender, *enc, *sealed;
 };
 
-/* RFC 9180, A.1.1, A.1.3, A.2.1 and A.2.3, sequence number 0. Boxes of Rota differ in the number and the function of the cipher. */
+/* RFC 9180, A.1.1, A.1.3, A.2.1 and A.2.3, sequence number 0. Boxes of Rota have another cipher, with another number. */
 static const struct vector vectors[] = {
 	{1, "52c4a758a802cd8b936eceea314432798d5baf2d7e9235dc084ab1b9cfa2f736",
 	 "4612c550263fc8ad58375df3f557aac531d26850903e55a9f23f21d8534e8ac8", NULL,
@@ -148,7 +148,8 @@ static void test_altered(void **state)
 	(void)state;
 	struct scene s = scene_make(true);
 	for (size_t i = 0; i < s.size; i++) {
-		/* The top bit of an X25519 key means nothing for the agreement; the context of the secret has it. */
+		/* X25519 ignores the top bit of a public key; the context of the shared secret contains it, so the box does not
+		 * open. */
 		s.box[i] ^= 0x80;
 		assert_false(opens(&s, s.mine, s.from, "context 1"));
 		s.box[i] ^= 0x80;

@@ -1,4 +1,5 @@
-/* checkpoint_auto_test.c - steps of which no image is made: those with GPUs or credentials, and scripts that start MPI programs. */
+/* checkpoint_auto_test.c - steps that cannot be saved as process images: those with GPUs or credentials, and scripts that start
+ * MPI programs. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>

@@ -62,7 +62,7 @@ static void shorter_files_are_refused(void **state)
 	assert_int_equal(size_now(), 4);
 }
 
-/* What only reads it has not written it. */
+/* A file that the program only reads is not listed. */
 static void files_that_are_read_are_left(void **state)
 {
 	(void)state;
@@ -77,7 +77,7 @@ static void files_that_are_read_are_left(void **state)
 	assert_int_equal(size_now(), 14);
 }
 
-/* The name may have become that of something else. */
+/* The file of that name may be another file now. */
 static void links_and_pipes_are_refused(void **state)
 {
 	(void)state;

@@ -75,7 +75,7 @@ static void test_hash(void **state)
 	json_decref(files);
 }
 
-/* Whether a checkpoint differs, and what is said about it. NULL: it is whole. */
+/* Check whether a checkpoint differs from its folder, and the message about it. NULL: it does not differ. */
 static void compare(const json_t *files, const char *expected)
 {
 	struct err e;
@@ -109,11 +109,11 @@ static void test_compare(void **state)
 	compare(files, "state: it is no file");
 	assert_int_equal(unlinkat(top_fd, "a/state", 0), 0);
 	put("a/state", "1 2\n");
-	/* A folder on the way is a link. */
+	/* A folder of the path is a symbolic link. */
 	assert_int_equal(renameat(top_fd, "a/deep", top_fd, "away"), 0);
 	assert_int_equal(symlinkat("../away", top_fd, "a/deep"), 0);
 	compare(files, "deep/more: could not open it");
-	/* An error is no difference. */
+	/* An error is not reported as a difference. */
 	struct err e;
 	assert_int_equal(folder_compare(-1, files, &e), FOLDER_UNREADABLE);
 	assert_non_null(strstr(e.message, ": could not open it: Bad file descriptor"));
@@ -153,7 +153,7 @@ static void test_copy(void **state)
 	assert_true(folder_is_empty(fd));
 	assert_true(folder_copy(path, fd, "state", &e));
 	assert_false(folder_is_empty(fd));
-	assert_false(folder_copy(path, fd, "state", &e)); /* it is there */
+	assert_false(folder_copy(path, fd, "state", &e)); /* the destination exists */
 	assert_false(folder_copy(top, fd, "folder", &e));
 	assert_non_null(strstr(e.message, "is no file"));
 	assert_false(folder_copy("/nonexistent", fd, "x", &e));

@@ -29,14 +29,14 @@ static pid_t start(const char *program, const char *line, pid_t *said)
 		_exit(127);
 	}
 	close(fds[1]);
-	assert_true(read(fds[0], text, sizeof text - 1) > 0); /* it runs */
+	assert_true(read(fds[0], text, sizeof text - 1) > 0); /* the shell runs */
 	close(fds[0]);
 	if (said)
 		*said = atoi(text);
 	return pid;
 }
 
-/* This process takes the place of the keeper, and a shell with another name that of the step manager. */
+/* This process stands for the keeper, and a shell with another name for the step manager. */
 static int setup_group(void **state)
 {
 	(void)state;

@@ -1,4 +1,4 @@
-/* client_dag_test.c - `rota run --file`: which step may start when, and the requests for sub-steps. */
+/* client_dag_test.c - `rota run --file`: when each step may start, and the requests for sub-steps. */
 #include "tests/unit/translate_case.h"
 
 #include "bin/rota/steps/dag.h"
@@ -26,7 +26,7 @@ static void dag_end(void)
 	json_decref(plan);
 }
 
-/* Decide all that can be decided. Returns it as text: "+a" starts, "~b" is skipped, "-c" can never start. */
+/* Decide all steps that can be decided. Returns the decisions as text: "+a" starts, "~b" is skipped, "-c" can never start. */
 static const char *decide(void)
 {
 	static char text[512];
@@ -99,7 +99,7 @@ static void test_conditions(void **state)
 	decide();
 	note("w", DAG_FAILED);
 	decide();
-	note("x", DAG_FAILED); /* its program did not start */
+	note("x", DAG_FAILED); /* the program of x did not start */
 	assert_string_equal(decide(), "-ok +any +fail -start");
 	dag_end();
 	dag_of(script);
@@ -193,7 +193,7 @@ static void test_request_sizes(void **state)
 	struct dag_request r =
 		request_for(BASH "#ROTA --time=2\n#ROTA step a --ntasks=3 --cpus-per-task=2 --mem=1G --retry=4 --exclusive\n", 0);
 	assert_string_equal(r.run.name, "a");
-	assert_int_equal(r.run.ntasks, 1); /* it runs once, with all CPUs */
+	assert_int_equal(r.run.ntasks, 1); /* the step runs as one task with all CPUs */
 	assert_int_equal(r.run.cpus_per_task, 6);
 	assert_int_equal(r.run.nodes, 0);
 	assert_int_equal(r.run.mem_mb, 1024);

@@ -16,7 +16,7 @@ const char *__asan_default_options(void)
 	return "detect_leaks=0";
 }
 
-/* -- lines and {} */
+/* -- input lines and {} */
 
 static void check_command(char *const *command, const char *line, const char *expected)
 {
@@ -37,7 +37,7 @@ static void test_commands(void **state)
 	check_command(none, "echo {}", "</bin/sh> <-c> <echo {}>");
 	check_command(plain, "x y", "<echo> <-n> <x y>");
 	check_command(braces, "a b", "<cp> <a b> <out/a b.a b> <{> <}>");
-	check_command(braces, "{}", "<cp> <{}> <out/{}.{}> <{> <}>"); /* the text of a line is not searched */
+	check_command(braces, "{}", "<cp> <{}> <out/{}.{}> <{> <}>"); /* braces in the text of an input line are not replaced */
 	check_command(bare, "./x", "<./x>");
 }
 
@@ -74,7 +74,7 @@ static void test_reader(void **state)
 	assert_false(r.ended);
 	line_reader_fill(&r);
 	assert_true(r.ended);
-	assert_string_equal(line_reader_next(&r), "end"); /* without its newline */
+	assert_string_equal(line_reader_next(&r), "end"); /* the last line has no newline */
 	assert_null(line_reader_next(&r));
 	free(r.bytes);
 	close(ends[0]);

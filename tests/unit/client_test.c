@@ -88,7 +88,7 @@ static void test_times(void **state)
 	(void)state;
 	static const struct {
 		const char *text;
-		double seconds; /* -1: none */
+		double seconds; /* -1: not given */
 	} cases[] = {{"1970-01-01T00:00:00+00:00", 0},		{"1970-01-01T01:00:00+01:00", 0},
 		     {"1969-12-31T19:00:10.5-05:00", 10.5},	{"1970-01-01 00:01:00Z", 60},
 		     {"2026-11-20T14:00:00+05:30", 1795163400}, {"yesterday", -1}};
@@ -105,7 +105,7 @@ static void test_times(void **state)
 	assert_string_equal(format_when(json_null()).s, "-");
 }
 
-/* Quarters of an hour are looked up once: what is printed is what strftime makes of each second. */
+/* Local time is looked up once for each quarter of an hour: the printed time must be that of strftime for each second. */
 static void test_moments(void **state)
 {
 	(void)state;
@@ -123,7 +123,7 @@ static void test_moments(void **state)
 	tzset();
 }
 
-/* One job's end: as an exit status and as words. */
+/* The end of one job: as an exit status and in words. */
 static void check_outcome(const char *text, int status, const char *words)
 {
 	json_t *job = json_loads(text, 0, NULL);
@@ -170,7 +170,7 @@ static void test_join(void **state)
 	check_join("[\"n99999999999999\",\"n100000000000000\"]", "n99999999999999,n100000000000000");
 }
 
-/* A table of two columns and rows, printed; the caller frees. */
+/* Print a table of two columns and some rows; the caller frees the text. */
 static char *table_text(const struct table_column *columns, const char *const *cells, bool wide)
 {
 	struct table *t = table_new(columns, 2);
@@ -222,12 +222,12 @@ static void test_table(void **state)
 	free(text);
 	static const char *const empty[] = {"7", "-", "12", "", NULL};
 	text = table_text(columns, empty, false);
-	assert_string_equal(text, " N\n 7\n12\n"); /* nothing to say: the column goes */
+	assert_string_equal(text, " N\n 7\n12\n"); /* a column without values is left out */
 	free(text);
 	static const struct table_column untitled[] = {{"", true, 0}, {"", false, 4}};
 	static const char *const dash[] = {"-", "a", "-", "b", NULL};
 	text = table_text(untitled, dash, false);
-	assert_string_equal(text, "-  a\n-  b\n"); /* one that may not be narrowed stays; no titles, no line for them */
+	assert_string_equal(text, "-  a\n-  b\n"); /* a column that must not be narrowed; no titles, so no title line */
 	free(text);
 }
 
@@ -264,7 +264,7 @@ static void test_output_path(void **state)
 	json_decref(job);
 }
 
-/* What rows_answer reads, it reads as jansson does; anything else it leaves to jansson. */
+/* rows_answer parses rows as jansson does; it leaves anything else to jansson. */
 static void test_answers_of_lines(void **state)
 {
 	(void)state;

@@ -1,4 +1,4 @@
-/* conf_test.c - rota.conf: defaults, what is refused and on which line, where it is looked for, and that it saves and loads. */
+/* conf_test.c - rota.conf: defaults, refused values with their line, the places of the file, saving and loading. */
 #include "tests/unit/unit.h"
 
 #include <sys/stat.h>
@@ -164,7 +164,7 @@ static void test_save_and_load(void **state)
 	free(c.instance_name);
 	c.instance_name = xstrdup("two\nlines");
 	assert_false(conf_save(&c, unit_path("b"), &e));
-	assert_true(conf_load(&d, unit_path("b"), &e)); /* the old file stands */
+	assert_true(conf_load(&d, unit_path("b"), &e)); /* the old file is unchanged */
 	conf_clear(&c);
 	conf_clear(&d);
 }

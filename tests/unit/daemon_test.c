@@ -1,4 +1,5 @@
-/* daemon_test.c - pid files: one holder, found by others, gone with its process and not kept by its children. */
+/* daemon_test.c - pid files: one process locks the file, others find it, and the lock ends with its process, whose children do
+ * not keep it. */
 #include "tests/unit/unit.h"
 
 #include <signal.h>
@@ -6,7 +7,7 @@
 
 #include "lib/daemon.h"
 
-/* A child that locks PATH, tells so, and waits for its end. */
+/* Start a child that locks `path`, reports whether it succeeded, and waits to be ended. */
 static pid_t holder_start(const char *path, bool *locked)
 {
 	int ends[2];
@@ -69,7 +70,7 @@ static void test_own_lock(void **state)
 	const char *path = unit_path("y.pid");
 	assert_true(daemon_lock(path, &e));
 	assert_int_equal(daemon_holder(path), getpid());
-	pid_t other = holder_start(path, &locked); /* asking did not give the lock away, and a child does not have it */
+	pid_t other = holder_start(path, &locked); /* daemon_holder() did not drop the lock, and a child does not have it */
 	assert_false(locked);
 	holder_end(other);
 	FILE *file = fopen(path, "r");
@@ -81,7 +82,7 @@ static void test_own_lock(void **state)
 	fclose(file);
 }
 
-/* What is written behind the pid takes the place of what was there, whichever was longer, and the lock stays. */
+/* A text written after the pid replaces the earlier text, whether longer or shorter, and the lock stays. */
 static void test_note(void **state)
 {
 	(void)state;
@@ -99,7 +100,7 @@ static void test_note(void **state)
 		assert_true(sscanf(text, "%*d %*s %63s %63s", its, word) >= 1);
 		snprintf(again, sizeof again, "%s%s%s", its, *word ? " " : "", word);
 		assert_string_equal(again, notes[i]);
-		assert_true(daemon_lock(path, &e)); /* which closing the file has dropped */
+		assert_true(daemon_lock(path, &e)); /* closing the file has dropped the lock */
 	}
 	char *version = daemon_version(path);
 	assert_string_equal(version, ROTA_VERSION);

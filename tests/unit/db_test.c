@@ -1,4 +1,4 @@
-/* db_test.c - what of the database connection needs no database: array literals, connection strings, the search for a host. */
+/* db_test.c - the parts of database connections that need no database: array literals, connection strings, finding a host. */
 #include "tests/unit/unit.h"
 
 #include <arpa/inet.h>
@@ -64,7 +64,7 @@ static void test_array_grows(void **state)
 
 static char no[] = "no", yes[] = "yes", *allowed = no; /* database.allow_unverified */
 
-/* The value of a keyword in what db_conninfo makes, as libpq reads it; NULL: it has none. */
+/* The value of a keyword in the result of db_conninfo(), as libpq reads it; NULL: the keyword is absent. */
 static void expect(const char *conninfo, const char *keyword, const char *value)
 {
 	struct conf conf = {.database_conninfo = (char *)(uintptr_t)conninfo, .database_allow_unverified = allowed};
@@ -149,7 +149,7 @@ static bool is_accepted(const char *conninfo)
 	return good;
 }
 
-/* A server over TCP is verified, whatever the string and the environment say. */
+/* A server over TCP is verified, whatever the connection string and the environment ask for. */
 static void test_conninfo_verifies_the_server(void **state)
 {
 	static const char *const tcp[] = {"host=db1,db2 dbname=rota",
@@ -192,7 +192,7 @@ static void test_conninfo_verifies_the_server(void **state)
 	free(text);
 }
 
-/* Each host of a connection string by itself, in order, and nothing behind the last. */
+/* Each host of a connection string by itself, in order, and none after the last. */
 static void expect_places(const char *conninfo, const char *const *expected)
 {
 	int place = 0;
@@ -220,7 +220,7 @@ static void test_places(void **state)
 	expect_places("hostaddr=10.0.0.1,10.0.0.2", (const char *const[]){"hostaddr='10.0.0.1'", "hostaddr='10.0.0.2'", NULL});
 }
 
-/* Somebody listens at a port of this machine and says nothing. */
+/* A server on a port of this machine that accepts connections and sends nothing. */
 static int silent_server(int *port)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -252,7 +252,7 @@ static void on_down(struct db *db, const struct err *e, void *arg)
 	assert_string_equal(e->code, "08006");
 }
 
-/* A host that swallows everything does not hide the next one; one that refuses is passed by; the reasons are given together. */
+/* A host that does not answer does not hide the next one; one that refuses is skipped; the reasons are reported together. */
 static void test_silent_host(void **state)
 {
 	(void)state;
@@ -288,7 +288,7 @@ struct visits {
 	int count, most;
 };
 
-/* Close what connects, until that has been often enough. */
+/* Close each connection that comes in, until so many have come. */
 static void on_visit_closed(evutil_socket_t fd, short what, void *arg)
 {
 	(void)what;
@@ -298,7 +298,7 @@ static void on_visit_closed(evutil_socket_t fd, short what, void *arg)
 		event_base_loopbreak(v->base);
 }
 
-/* While another host is tried again and again, one that does not answer is passed over. */
+/* While another host is tried again and again, one that does not answer is skipped. */
 static void test_late_host(void **state)
 {
 	(void)state;
@@ -333,7 +333,8 @@ static void on_down_twice(struct db *db, const struct err *e, void *arg)
 		assert_non_null(strstr(e->message, "within 6 seconds"));
 }
 
-/* The only host is reached and does not answer: it gets more time than one that is not reached, and then still more. */
+/* The only host accepts connections and does not answer: it gets more time than a host that cannot be reached, and then still
+ * more. */
 static void test_busy_host(void **state)
 {
 	(void)state;

@@ -1,4 +1,4 @@
-/* fields_test.c - the field format: what is written reads back, and nothing has a second spelling. */
+/* fields_test.c - the field format: written fields read back the same, and no content has a second spelling. */
 #include "tests/unit/unit.h"
 
 #include "lib/fields.h"
@@ -56,7 +56,7 @@ static void test_parse_refuses(void **state)
 		{"a=1:x", 0},		/* no newline */
 		{"a=1:xy\n", 0},	/* too short a length */
 		{"a=3:xy\n", 0},	/* too long a length */
-		{"a=2:xy\nb", 0},	/* something behind */
+		{"a=2:xy\nb", 0},	/* bytes after the last field */
 		{"a=2:xy\n\n", 0},	/* an empty field */
 		{"a=02:xy\n", 0},	/* leading zero */
 		{"a=00:\n", 0},		/* leading zero */
@@ -100,7 +100,7 @@ static void test_share(void **state)
 	fields_free(f);
 	fields_free(third);
 	assert_string_equal(fields_get(second, "kind"), "run");
-	fields_free(second); /* the sanitizer tells whether that was the last */
+	fields_free(second); /* the sanitizer reports whether that was the last reference */
 }
 
 static void test_too_many(void **state)

@@ -66,7 +66,7 @@ static void texts(void **state)
 	json_decref(error);
 }
 
-/* The client gets an answer, even where a message is cut within a character or is not UTF-8. */
+/* The client gets an answer even if a message is cut within a character or is not UTF-8. */
 static void not_utf8(void **state)
 {
 	struct err e;
@@ -88,7 +88,7 @@ static void not_utf8(void **state)
 static void members(void **state)
 {
 	static const struct {
-		const char *text, *value; /* NULL: there is none */
+		const char *text, *value; /* NULL: the member is absent */
 	} cases[] = {
 		{"{\"done\": false, \"jobs\": []}", "false, "},
 		{"{\"jobs\": [{\"done\": false}], \"done\": true}", "true"},

@@ -41,7 +41,7 @@ static void placing(void **state)
 	assert_true(alike(&changed));
 }
 
-/* Each of these changes would let an operator run something as the owner, or write where the owner may. */
+/* Each of these changes would let an operator run a program as the owner, or write to a file of the owner. */
 static void running(void **state)
 {
 	struct order_spec changed[] = {sample, sample, sample, sample, sample, sample, sample, sample, sample, sample};

@@ -1,4 +1,5 @@
-/* gate_numbers_test.c - the stock of job numbers: none for single jobs, more the longer a burst lasts, each given away once. */
+/* gate_numbers_test.c - the stock of job numbers: none for single jobs, more the longer a burst of submissions lasts; each is
+ * used once. */
 #include "tests/unit/unit.h"
 
 #include <stdint.h>
@@ -6,7 +7,7 @@
 
 #include "jobmgr/gate/gate_numbers.h"
 
-/* What the database does: reserve numbers from *next on. */
+/* Stands for the database: reserve numbers from *next on. */
 static json_t *reserve(int64_t *next, size_t count)
 {
 	json_t *numbers = json_array();
@@ -79,7 +80,7 @@ static void test_lists(void **state)
 	gate_numbers_free(stock);
 }
 
-/* No number comes after a higher one of a later reservation, whichever of the two answers is there first. */
+/* No number is given out after a higher one of a later reservation, whichever of the two answers comes first. */
 static void test_order(void **state)
 {
 	struct gate_numbers *stock = gate_numbers_new();
@@ -87,7 +88,7 @@ static void test_order(void **state)
 
 	(void)state;
 	gate_numbers_put(stock, lower, 1);
-	gate_numbers_put(stock, higher, 2); /* a list took both */
+	gate_numbers_put(stock, higher, 2); /* a submission of several jobs took both */
 	assert_null(gate_numbers_take(stock, 1));
 	gate_numbers_put(stock, higher, 1);
 	gate_numbers_put(stock, lower, 1);

@@ -3,7 +3,7 @@
 
 #include "jobmgr/gate/gate_request.h"
 
-/* The request that a query makes, as compact text with sorted keys; NULL: refused. */
+/* The request to which a query is parsed, as compact text with sorted keys; NULL: refused. */
 static char *query_text(const char *query)
 {
 	struct err e = {0};

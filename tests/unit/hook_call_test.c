@@ -1,4 +1,4 @@
-/* hook_call_test.c - the client of the hook socket, against a socket on which the test plays runnerd. */
+/* hook_call_test.c - the client of the hook socket, against a socket on which the test acts as runnerd. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ static struct event_base *base;
 static struct hook_client *client;
 static int listener, runnerd = -1; /* descriptors of the test's own end */
 static int answered, failed;
-static int call_seconds; /* seconds of each call; 0: those of the client */
+static int call_seconds; /* seconds that each call may take; 0: the client's default */
 static char word[WORDS]; /* "message" of the last answer, or the last error */
 
 static void serve(void)
@@ -62,7 +62,7 @@ static void done(const json_t *answer, const struct err *e, void *arg)
 	failed += e != NULL;
 }
 
-/* Call a function with the text as its argument. *end becomes -1 after a failure, else "rc" and 1. */
+/* Call a function with the text as its argument. *end becomes -1 after a failure, otherwise "rc" of the answer, and 1. */
 static struct hook_call *ask(const char *text, int *end)
 {
 	char *body = xasprintf("{\"args\":[\"%s\"]}", text);
@@ -159,7 +159,7 @@ static void test_not_there(void **state)
 
 	(void)state;
 	ask("x", &end);
-	assert_int_equal(end, 0); /* never inside hook_call() */
+	assert_int_equal(end, 0); /* the callback is never called within hook_call() */
 	event_base_loop(base, EVLOOP_NONBLOCK);
 	assert_int_equal(end, -1);
 	assert_non_null(strstr(word, "could not connect to runnerd"));
@@ -251,7 +251,7 @@ static void test_too_long(void **state)
 	text[HOOK_CALL_MOST] = '\0';
 	ask(text, &end);
 	ask("small", &other);
-	received = receive(&id); /* the long one was not sent, and did not harm the connection */
+	received = receive(&id); /* the long call was not sent, and did not harm the connection */
 	assert_string_equal(received, "small");
 	assert_int_equal(end, -1);
 	assert_non_null(strstr(word, "more than"));
@@ -275,7 +275,7 @@ static void test_reads_nothing(void **state)
 	event_base_loop(base, EVLOOP_NONBLOCK);
 	for (int i = 0; i < CALLS; i++)
 		refused += ends[i] == -1;
-	assert_in_range(refused, 1, CALLS - 10); /* others wait for their answers */
+	assert_in_range(refused, 1, CALLS - 10); /* the other calls wait for their answers */
 	assert_non_null(strstr(word, "reads no requests"));
 	free(text);
 }
@@ -295,7 +295,7 @@ static void test_nonsense(void **state)
 	assert_non_null(strstr(word, "no answer"));
 }
 
-/* What a script's process wrote harms its own call alone. */
+/* Bytes that a script's process writes to the connection affect only its own call. */
 static void test_nonsense_of_one(void **state)
 {
 	static const char *const bodies[] = {"", "[1]", "{\"rc\":", "{\"rc\":\"0\"}", "null"};

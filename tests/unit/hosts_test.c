@@ -1,4 +1,4 @@
-/* hosts_test.c - lists of node names in short and at length. */
+/* hosts_test.c - lists of node names, short ("n[1-3]") and expanded. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 enum { MOST = 3000 };
 
-/* As it was packed, and out again as it went in. */
+/* Check that names pack into this list, and that the list expands to the same names. */
 static void check(const char *names, const char *packed)
 {
 	static char text[MOST * 16];

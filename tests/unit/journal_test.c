@@ -34,7 +34,7 @@ static void append(struct journal *j, int64_t n, size_t padding)
 
 struct seen {
 	int64_t n[4096];
-	int count, stop_at; /* -1: never */
+	int count, stop_at; /* stop_at: -1: never */
 };
 
 static bool see(const struct fields *record, void *arg)
@@ -48,7 +48,7 @@ static bool see(const struct fields *record, void *arg)
 	return true;
 }
 
-/* Read on from *position: exactly the `count` numbers given. */
+/* Read on from *position, and check that exactly the `count` given numbers come. */
 static void expect(struct journal *j, int64_t *position, int count, ...)
 {
 	struct err e;
@@ -97,7 +97,7 @@ static void test_append_and_read(void **state)
 	journal_close(r);
 }
 
-/* What is gathered is in the file when it is put there, and not before. */
+/* Gathered records are in the file once they are put there, and not before. */
 static void test_gather(void **state)
 {
 	(void)state;
@@ -149,7 +149,7 @@ static void test_torn_tail(void **state)
 		at = 0;
 		expect(r, &at, 1, 1);
 		journal_close(j);
-		j = open_it(JOURNAL_WRITE); /* cuts it */
+		j = open_it(JOURNAL_WRITE); /* opening cuts the torn tail off */
 		assert_int_equal(journal_size(j), whole);
 		append(j, 2, 20);
 		expect(r, &at, 1, 2);
@@ -201,13 +201,13 @@ static void test_truncate(void **state)
 	int64_t before = journal_size(j);
 	assert_true(journal_truncate(j, at, NULL, NULL, &e));
 	assert_true(journal_size(j) < before);
-	append(other, 7, 50); /* held the old file */
+	append(other, 7, 50); /* its handle is on the old file */
 	expect(r, &at, 2, 6, 7);
 	expect(r, &early, 2, 6, 7);
 	assert_int_equal(at, early);
 	assert_true(journal_truncate(other, at, NULL, NULL, &e));
 	assert_int_equal(journal_size(r), 16);
-	assert_true(journal_truncate(j, start, NULL, NULL, &e)); /* before the base: nothing to do */
+	assert_true(journal_truncate(j, start, NULL, NULL, &e)); /* a position before the base: nothing is truncated */
 	append(j, 8, 50);
 	expect(r, &at, 1, 8);
 	journal_close(j);
@@ -215,7 +215,7 @@ static void test_truncate(void **state)
 	journal_close(r);
 	j = open_it(JOURNAL_WRITE);
 	expect(j, &start, 1, 8);
-	assert_int_equal(start, at); /* positions last */
+	assert_int_equal(start, at); /* positions stay the same across a truncation */
 	journal_close(j);
 }
 
@@ -287,7 +287,7 @@ static void test_open_refuses(void **state)
 	}
 }
 
-/* Room that was reserved shows to no reader, stays through a torn tail and a truncation, and is used by what is appended. */
+/* Reserved space is invisible to readers, survives a torn tail and a truncation, and is used by appended records. */
 static void test_room(void **state)
 {
 	(void)state;
@@ -300,7 +300,7 @@ static void test_room(void **state)
 	assert_true(journal_reserve(j, ROOM, &e));
 	int64_t room = journal_reserved(j);
 	if (room < ROOM)
-		skip(); /* a file system that cannot */
+		skip(); /* a file system that cannot reserve space */
 	assert_int_equal(journal_size(r), size);
 	append(j, 2, 100);
 	expect(r, &at, 2, 1, 2);
@@ -328,7 +328,7 @@ static ino_t inode_now(void)
 	return st.st_ino;
 }
 
-/* Drop odd records, once one more is there. */
+/* A callback that drops odd records, once one more record has been appended. */
 static void truncate_on(struct journal *j)
 {
 	struct err e;
@@ -340,7 +340,7 @@ static void truncate_on(struct journal *j)
 	assert_true(journal_truncate(j, at, keep_even, NULL, &e));
 }
 
-/* What a family of writers knows of a file does not count for a later one that got its number: here its end would be within a record. */
+/* The end of a file that one family of writers has cached must not be used for a later file with the same inode number. */
 static void test_inode_comes_again(void **state)
 {
 	(void)state;
@@ -407,7 +407,7 @@ static void test_race(void **state)
 	journal_close(j);
 }
 
-/* Appenders killed at any moment: the records that stand are whole, and each child's come without a gap. */
+/* Appenders killed at any moment: complete records are intact, and those of each child have no gap. */
 static void test_killed_appenders(void **state)
 {
 	(void)state;
@@ -431,7 +431,7 @@ static void test_killed_appenders(void **state)
 		assert_true(journal_read(j, &at, see, &s, &e));
 		for (int i = 0; i < s.count; i++)
 			assert_int_equal(s.n[i], i);
-		append(j, 0, 10); /* cuts a torn tail */
+		append(j, 0, 10); /* appending cuts a torn tail off */
 		s.count = 0;
 		assert_true(journal_read(j, &at, see, &s, &e));
 		assert_int_equal(s.count, 1);

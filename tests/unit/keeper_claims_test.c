@@ -1,4 +1,4 @@
-/* keeper_claims_test.c - cores that steps claim where no cpuset holds them. */
+/* keeper_claims_test.c - cores that steps claim where no cgroup cpuset reserves them. */
 #include "tests/unit/unit.h"
 
 #include <sys/wait.h>
@@ -6,7 +6,8 @@
 
 #include "procmgr/keeper/cores.h"
 
-/* Other instances of this machine may have claims, so the test has a network namespace, and with it names, of its own. */
+/* Other instances on this machine may have claims, so the test has a network namespace of its own, and with it its own abstract
+ * names. */
 static int setup(void **state)
 {
 	(void)state;

@@ -1,4 +1,4 @@
-/* keeper_cores_test.c - which cores a step is pinned to, over a drawn tree of groups. */
+/* keeper_cores_test.c - the cores to which a step is pinned, over a made-up tree of cgroups. */
 #include "tests/unit/unit.h"
 
 #include <sys/stat.h>

@@ -46,7 +46,7 @@ static void test_units(void **state)
 	assert_null(devices_of_gres("gpu:0+3", "fpga"));
 }
 
-/* Find where version 2 is mounted. Returns false if it is not. */
+/* Find the mount point of cgroups of version 2. Returns false if there is none. */
 static bool find_mount(char mount[256])
 {
 	char line[1024], type[64];

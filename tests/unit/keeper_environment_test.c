@@ -44,7 +44,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* The value of a variable; NULL where it is absent. Fails where it is there twice. */
+/* The value of a variable; NULL if it is absent. Fails if the variable occurs twice. */
 static const char *value(char **environment, const char *name)
 {
 	const char *found = NULL;
@@ -83,7 +83,7 @@ static void test_task(void **state)
 	is(e, "SLURM_NODELIST", "n[1-2]");
 	is(e, "ROTA_PARTITION", "main");
 	is(e, "ROTA_SUBMIT_DIR", "/w");
-	assert_null(value(e, "ROTA_SUBMIT_HOST")); /* the client has not exported it */
+	assert_null(value(e, "ROTA_SUBMIT_HOST")); /* the client has not exported this variable */
 	assert_null(value(e, "SLURM_STEP_ID"));	   /* a script that runs once is a batch script */
 	assert_null(value(e, "SLURM_STEPID"));
 	assert_null(value(e, "SLURM_STEP_NODELIST"));
@@ -135,7 +135,7 @@ static void test_job_variables(void **state)
 	order.variables = NULL;
 }
 
-/* The variables of credentials replace those that the user exported; those of kinds that the step does not have stay. */
+/* The variables of credentials replace those that the user exported; those of kinds of which the step has no credential stay. */
 static void test_credentials(void **state)
 {
 	(void)state;
@@ -156,7 +156,7 @@ static void test_credentials(void **state)
 	task_environment_free(environment);
 }
 
-/* A TMPDIR of the step's own replaces that of the user, which stays without one. */
+/* A TMPDIR of the step's own replaces that of the user; without one, the user's stays. */
 static void test_tmpdir(void **state)
 {
 	(void)state;

@@ -30,7 +30,7 @@ static void test_handles(void **state)
 	assert_false(handles_signal(getpid(), 0));
 	assert_false(handles_signal(getpid(), 65));
 	assert_false(handles_signal(-1, SIGRTMAX));
-	/* Programs that serve a step are not asked. */
+	/* A program that serves a step, known by its name, counts as handling no signal. */
 	assert_int_equal(prctl(PR_SET_NAME, "ssh-agent"), 0);
 	assert_false(handles_signal(getpid(), SIGRTMAX));
 	assert_int_equal(prctl(PR_SET_NAME, "ssh-agents"), 0);

@@ -1,4 +1,4 @@
-/* keeper_script_test.c - cutting a script, and resource limits. */
+/* keeper_script_test.c - cutting the part of one step out of a script, and resource limits. */
 #include "tests/unit/unit.h"
 
 #include "lib/script_cut.h"

@@ -1,4 +1,4 @@
-/* kind_confine_test.c - what rota-credential cannot do when something that it reads has taken it over. */
+/* kind_confine_test.c - actions that a confined rota-credential cannot take, even if its input has taken it over. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static const bool is_limited = false; /* reports of sanitizers need memory, file
 static const bool is_limited = true;
 #endif
 
-static const char *key; /* a file of the account */
+static const char *key; /* the path of a file of the account */
 
 /* Run the check in a child that is confined. */
 static void confined(enum kind_reach reach, bool (*check)(void))

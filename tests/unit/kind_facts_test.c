@@ -1,5 +1,4 @@
-/* kind_facts_test.c - facts that a program of the site wrote, and facts that a credential says: none of them can harm a terminal or the
- * database. */
+/* kind_facts_test.c - facts from programs of the site and facts in credentials: no fact can harm a terminal or the database. */
 #include "tests/unit/unit.h"
 
 #include <stdbool.h>

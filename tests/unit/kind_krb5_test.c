@@ -1,5 +1,5 @@
-/* kind_krb5_test.c - ticket caches: what they say, and what is no ticket cache. What a KDC renews is in
- * tests/system/credential_kind.bats. */
+/* kind_krb5_test.c - the facts of ticket caches, and files that are no ticket cache. tests/system/credential_kind.bats tests
+ * renewal by a KDC. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -97,13 +97,13 @@ static void test_not_renewable(void **state)
 	assert_false(facts.renewable);
 	assert_int_equal(facts.renew_until, 0);
 
-	/* a realm that krb5.conf does not name: its KDC would be whatever DNS says */
+	/* a realm that krb5.conf does not name: its KDC would be any host that DNS names */
 	cache = make("alice@EVIL.TEST");
 	store(cache, "alice@EVIL.TEST", "krbtgt/EVIL.TEST@EVIL.TEST", NOW + 50, NOW + 500, TKT_FLG_RENEWABLE);
 	assert_true(inspect(cache));
 	assert_false(facts.renewable);
 
-	/* one that it names, and is not that of the host */
+	/* a realm that krb5.conf names, and that is not the host's */
 	cache = make("alice@NAMED.TEST");
 	store(cache, "alice@NAMED.TEST", "krbtgt/NAMED.TEST@NAMED.TEST", NOW + 50, NOW + 500, TKT_FLG_RENEWABLE);
 	assert_true(inspect(cache));
@@ -144,7 +144,7 @@ static void test_no_ticket(void **state)
 	assert_string_equal(error.message, "the ticket of alice@OWN.TEST expired at 2023-11-14 22:13:20 UTC");
 }
 
-/* Times after 2038 are no times before 1970. */
+/* Times after 2038 are not taken for times before 1970. */
 static void test_far_end(void **state)
 {
 	krb5_ccache cache = make("alice@OWN.TEST");

@@ -1,4 +1,4 @@
-/* kind_token_test.c - bearer tokens, JWTs, tokens with a refresh token, and what token services answer: good ones, damaged ones, hostile
+/* kind_token_test.c - bearer tokens, JWTs, tokens with a refresh token, and answers of token services: valid, damaged and hostile
  * ones. */
 #include "tests/unit/unit.h"
 
@@ -97,7 +97,7 @@ static void test_jwt(void **state)
 	assert_false(inspect_claims("{\"exp\": -5}"));
 }
 
-/* What is like a JWT and is none says nothing; it may still be a good token. */
+/* A token that only resembles a JWT has no facts; it may still be a valid token. */
 static void test_no_jwt(void **state)
 {
 	static const char *const claims[] = {"{\"exp\": \"1000060\"}",
@@ -180,8 +180,8 @@ static void test_wrong_object(void **state)
 	assert_false(inspect_with("{\"access_token\": \"a\", \"refresh_token\": \"b\"}", 43, "https://evil/token"));
 }
 
-/* Put an answer into the object {access_token: old-access, refresh_token: old-refresh, client_secret: hidden}. Returns it as text, or
- * NULL. */
+/* Put an answer into the object {access_token: old-access, refresh_token: old-refresh, client_secret: hidden}. Returns the new
+ * object as text, or NULL. */
 static char *answered(int status, const char *body)
 {
 	json_t *object = json_pack("{s:s, s:s, s:s, s:i}", "access_token", "old-access", "refresh_token", "old-refresh",
@@ -240,7 +240,7 @@ static void refused_is(const char *body, const char *expected)
 	assert_string_equal(error.message, expected);
 }
 
-/* The reason is shown to people, so nothing of the secrets may be in it. */
+/* The error message is shown to people, so it must contain none of the secrets. */
 static void test_refusal(void **state)
 {
 	(void)state;

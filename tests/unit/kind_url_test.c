@@ -1,4 +1,4 @@
-/* kind_url_test.c - which token services are allowed: every way to look like one that is. */
+/* kind_url_test.c - token services that are allowed, and URLs that only look like theirs. */
 #include "tests/unit/unit.h"
 
 #include <stdbool.h>

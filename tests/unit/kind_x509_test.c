@@ -1,4 +1,4 @@
-/* kind_x509_test.c - PEM chains: whom they stand for, when they end, and what is no chain. */
+/* kind_x509_test.c - PEM chains: subject, end, and files that are no chain. */
 #include "tests/unit/unit.h"
 
 #include <openssl/evp.h>
@@ -15,7 +15,7 @@ static EVP_PKEY *own_key, *other_key;
 static struct kind_facts facts;
 static struct err error;
 
-/* Write a certificate for own_key. name and issuer are common names with "/" between them. */
+/* Write a certificate for own_key. `name` and `issuer` are lists of common names, separated by "/". */
 static void write_certificate(BIO *out, const char *name, const char *issuer, long days, bool is_proxy)
 {
 	X509 *made = X509_new();
@@ -65,7 +65,7 @@ static bool inspect_bytes(const char *bytes, size_t size)
 	return good;
 }
 
-/* Inspect what was written, and free it. */
+/* Inspect the written chain, and free it. */
 static bool inspect(BIO *written)
 {
 	char *bytes;
@@ -160,7 +160,7 @@ static void test_garbage(void **state)
 	write_key(out, own_key);
 	assert_false(inspect(out));
 
-	/* cut anywhere, it is refused or, if only the end of the key is missing, never crashes */
+	/* a chain that is cut at any byte is refused, or read whole if only the end of the key is missing */
 	out = BIO_new(BIO_s_mem());
 	write_certificate(out, "Alice", "CA", 2, false);
 	write_key(out, own_key);

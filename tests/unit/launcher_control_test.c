@@ -1,11 +1,11 @@
-/* launcher_control_test.c - what the launcher passes on to keepers. */
+/* launcher_control_test.c - control messages that the launcher passes on to keepers. */
 #include "tests/unit/unit.h"
 
 #include "procmgr/launcher/launcher_parts.h"
 
 #define KEY "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
-/* Check a message of name, value, name, value, ..., NULL. */
+/* Check that a message has these fields: name, value, name, value, ..., NULL. */
 static struct fields *check(const char *name, ...)
 {
 	va_list args;

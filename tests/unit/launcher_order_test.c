@@ -181,7 +181,7 @@ static void judge_virtual(int number, const char *reason)
 	free(text);
 }
 
-/* Each virtual node accepts its own orders, once. No node has the name without a number. */
+/* Each virtual node accepts the launch requests for itself, once. No node has the name without a number. */
 static void test_virtual(void **state)
 {
 	(void)state;
@@ -220,11 +220,11 @@ static void test_used(void **state)
 	judge_order(&good, "the launch request is for an old attempt, attempt 2 was accepted here");
 	attempt_set_add(launcher.accepted, &key, NOW + 100, NOW);
 	judge_order(&good, "accepted before");
-	good.expires_at = NOW - 5; /* checked first, since the attempt ran */
+	good.expires_at = NOW - 5; /* expiry is checked first, since the attempt has run */
 	judge_order(&good, "accepted before");
 }
 
-/* Whatever is wrong with an order for a running attempt, its refusal does not end the attempt. */
+/* A refused launch request never ends an attempt that is running, whatever the reason. */
 static void test_used_and_forged(void **state)
 {
 	(void)state;
@@ -234,7 +234,7 @@ static void test_used_and_forged(void **state)
 	enum launcher_fault fault;
 	char *text = text_of(&good), *altered = xstrdup(text);
 	*strstr(altered, "/w") = '|';
-	for (int used = 0; used <= 2; used++) { /* never accepted; accepted and over; accepted and on the node */
+	for (int used = 0; used <= 2; used++) { /* never accepted; accepted and ended; accepted and on the node */
 		struct order order = {.fields = NULL};
 		struct fields *message = message_of(altered, text, 812);
 		assert_false(launcher_order_read(&launcher, message, &order, &e));
@@ -263,7 +263,7 @@ static void test_lacks(void **state)
 	free(text);
 }
 
-/* An order for several elements is accepted for each of them, as that one, and for no other. */
+/* A launch request for several elements is accepted for each of them, as that element, and for no other. */
 static void test_elements(void **state)
 {
 	(void)state;
@@ -294,7 +294,7 @@ static void test_elements(void **state)
 	free(text);
 }
 
-/* An order for several nodes is accepted by each of them, as its own, and by no other. */
+/* A launch request for several nodes is accepted by each of them, as its own, and by no other. */
 static void test_nodes(void **state)
 {
 	(void)state;

@@ -1,4 +1,4 @@
-/* launcher_spool_test.c - when an attempt counts as gone from spool/. */
+/* launcher_spool_test.c - when an attempt's folder counts as gone from spool/. */
 #include "tests/unit/unit.h"
 
 #include <sys/stat.h>
@@ -36,7 +36,7 @@ static void gone_without_its_folder(void **state)
 	rmdir("spool");
 }
 
-/* The folder of a running step on a disk with errors: its TMPDIR must stay. */
+/* A disk with errors: the folder of a running step cannot be read, and does not count as gone, so that its TMPDIR stays. */
 static void not_gone_if_the_folder_cannot_be_read(void **state)
 {
 	(void)state;

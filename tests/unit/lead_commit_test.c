@@ -1,4 +1,4 @@
-/* lead_commit_test.c - how starts are put into commits: by number, and each gang in one. */
+/* lead_commit_test.c - how starts are divided into commits: by number, and each gang as a whole. */
 #include "tests/unit/lead_world.h"
 
 /* A long array is split into several commits, and each element is in exactly one. */
@@ -49,7 +49,7 @@ static void sets(void **state)
 	assert_int_equal(json_array_size(orders->commits[1].starts), 2);
 	lead_orders_free(orders);
 
-	w.launches[2].uid = 0; /* one member is refused, so the other does not start */
+	w.launches[2].uid = 0; /* one member of the gang is refused, so the other does not start */
 	orders = make(true);
 	assert_int_equal(orders->refused_count, 1);
 	assert_int_equal(orders->commit_count, 2);

@@ -1,7 +1,7 @@
-/* lead_draft_test.c - orders that differ only in the element, or only in the node, become one. */
+/* lead_draft_test.c - launch requests that differ only in the element, or only in the node, become one. */
 #include "tests/unit/lead_world.h"
 
-/* Nodes of a step with equal shares have one order. For each node it gives the index and the first task. */
+/* Nodes of a step with equal shares have one launch request, which gives the index and the first task of each node. */
 static void nodes_together(void **state)
 {
 	int i = add_step("wide");
@@ -43,7 +43,8 @@ static void add_element(int head, int i, int p)
 	w.result.start_count = (size_t)i + 1;
 }
 
-/* Elements with equal shares on a node have one order. Elements with other shares, and those committed one by one, have their own. */
+/* Elements with equal shares on a node have one launch request. Elements with other shares, and those committed one by one, have
+ * their own. */
 static void elements_together(void **state)
 {
 	int head = add_step("render");

@@ -1,7 +1,7 @@
 /* lead_group_test.c - one step of a job group runs the prolog on a node, and the others start after it. */
 #include "tests/unit/lead_world.h"
 
-/* Two steps of a group on one node: the second is postponed to the cycle after the one that starts the prolog owner. */
+/* Two steps of a group on one node: the second starts in the cycle after that of the prolog owner. */
 static void groups(void **state)
 {
 	static const int held[] = {1};

@@ -33,7 +33,7 @@ static struct lead_rows *load(enum lead_set set, const char *const *pairs)
 
 	if (!lead_load(rows, set, result, &e))
 		fail_msg("%s", e.message);
-	PQclear(result); /* the structs must not refer to it */
+	PQclear(result); /* the structs must not refer to memory of the result */
 	return rows;
 }
 

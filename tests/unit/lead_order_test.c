@@ -1,4 +1,4 @@
-/* lead_order_test.c - what a start and its orders contain. */
+/* lead_order_test.c - the contents of a start and of its launch requests. */
 #include "tests/unit/lead_world.h"
 
 static void two_nodes(void **state)
@@ -56,7 +56,7 @@ static void two_nodes(void **state)
 	lead_orders_free(orders);
 }
 
-/* With one node, the request has its numbers as they are. */
+/* A request for one node has its numbers unchanged. */
 static void one_node(void **state)
 {
 	struct lead_orders *orders;
@@ -103,7 +103,7 @@ static void array_elements(void **state)
 	lead_orders_free(orders);
 }
 
-/* The sampling period goes with the order, unsigned, unless the step is not sampled. */
+/* The sampling period is sent with the launch request, unsigned, unless the step is not sampled. */
 static void samples(void **state)
 {
 	struct lead_orders *orders;

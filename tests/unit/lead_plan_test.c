@@ -1,4 +1,4 @@
-/* lead_plan_test.c - waits become the plan that `why` and `queue` read. */
+/* lead_plan_test.c - the waits of a scheduling result become the plan that `why` and `queue` read. */
 #include "tests/unit/unit.h"
 
 #include <jansson.h>
@@ -74,7 +74,8 @@ static void entries(void **state)
 	lead_rows_free(rows);
 }
 
-/* Compare `waits` with the written plan. The text has "job.step" for each wait to write and "-job.step" for each to delete. */
+/* Compare `waits` with the written plan. The text has "job.step" for each wait to be written and "-job.step" for each to be
+ * deleted. */
 static void expect_changes(const struct lead_plan *plan, const struct schedule_wait *waits, size_t count, const char *expected)
 {
 	struct lead_plan_changes *changes =
@@ -92,7 +93,7 @@ static void expect_changes(const struct lead_plan *plan, const struct schedule_w
 	lead_plan_changes_free(changes);
 }
 
-/* Two waits are compared by what is written of them only. */
+/* Two waits are equal if their written members are. */
 static void changes(void **state)
 {
 	static const int nodes[] = {2, 1}, others[] = {2, 3};
@@ -116,14 +117,14 @@ static void changes(void **state)
 	wait[4].node_ids = others;
 	wait[5].message = "wait";
 	wait[6].reason = SCHEDULE_LICENSE;
-	wait[7].expected_at = 2000.8; /* the same second */
+	wait[7].expected_at = 2000.8; /* the same whole second as before */
 	lead_plan_note_written(plan, &(struct schedule_result){.waits = wait, .wait_count = 1});
 	for (int i = 0; i < 8; i++)
 		expect_changes(plan, &wait[i], 1, i == 0 || i == 7 ? "" : "812.1 ");
 	lead_plan_free(plan);
 }
 
-/* The changes of a plan are written; the whole plan where the written one is not known. */
+/* Only changes of a plan are written; the whole plan if the written one is unknown. */
 static void goes_on(void **state)
 {
 	struct schedule_wait wait[4] = {

@@ -1,4 +1,4 @@
-/* lead_prefetch_test.c - launch rows read in advance: those of arrays that the last cycle started elements of. */
+/* lead_prefetch_test.c - launch rows that are read in advance: those of arrays of which the last cycle started elements. */
 #include "tests/unit/unit.h"
 
 #include "jobmgr/lead/lead_prefetch.h"
@@ -15,7 +15,7 @@ static const struct schedule_start starts[] = {
 
 static const struct lead_rows all = {.keys = keys, .launches = launches, .launch_count = 3};
 
-/* The same rows, with the first array in the queue. */
+/* The same rows with the first array in the queue again. */
 static struct schedule_pending queue[] = {{.job = 7, .step = 0, .array_size = 100}};
 static const struct lead_rows waits = {.keys = keys,
 				       .launches = launches,
@@ -39,7 +39,8 @@ static void arrays_that_started(void **state)
 	lead_prefetch_note(&x, &all, &(struct schedule_result){.starts = starts, .start_count = 4}, false);
 	assert_string_equal(asked(&x, jobs, requests, 1), "{7}");
 	assert_string_equal(db_array_literal(requests), "{0}");
-	/* It was prefetched, and none of its elements started: it is kept where more of it is to be pre-dispatched, while it waits. */
+	/* A row was prefetched, and no element of its array started: the row is kept if elements can be pre-dispatched while the
+	 * array waits. */
 	lead_prefetch_note(&x, &waits, &(struct schedule_result){.starts = starts + 2, .start_count = 2}, true);
 	assert_int_equal(x.count, 1);
 	lead_prefetch_note(&x, &all, &(struct schedule_result){.starts = starts + 2, .start_count = 2}, true);

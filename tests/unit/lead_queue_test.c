@@ -250,7 +250,7 @@ static size_t pass_over(struct world *w, int64_t first)
 		put(w, jobs[i], 1);
 	}
 	asked = ask(w);
-	result = answer(jobs, asked, 1, true); /* all or none */
+	result = answer(jobs, asked, 1, true); /* the database answers all requested rows, or none of them */
 	assert_true(lead_queue_load(w->queue, result, &e));
 	PQclear(result);
 	lead_queue_fill(w->queue, w->rows);

@@ -5,7 +5,7 @@
 
 static const struct lead_launch launch = {.job_id = 7, .request_id = 2};
 
-/* So many elements of array 2 of job 7 have ended. Returns how many may be pre-dispatched. */
+/* Report that so many elements of array 2 of job 7 have ended. Returns how many may be pre-dispatched. */
 static int predispatch_limit_ahead(struct lead_rate *rate, int ahead_s, int ended, double now, bool *ahead)
 {
 	struct schedule_pending pending[] = {{.job = 7, .step = 1}, {.job = 7, .step = 2, .array_size = 9, .array_ended = ended}};
@@ -27,7 +27,7 @@ static int predispatch_limit(struct lead_rate *rate, int ended, double now)
 	return limit;
 }
 
-/* 64 end each tenth of a second: about as many as end in a quarter of a second may be pre-dispatched. */
+/* 64 elements end each tenth of a second: as many may be pre-dispatched as end in about a quarter of a second. */
 static void test_steady(void **state)
 {
 	struct lead_rate rate = {0};
@@ -40,7 +40,7 @@ static void test_steady(void **state)
 	assert_in_range(last, 160, 180);
 }
 
-/* No element has ended yet; later, old ends count less and less. */
+/* No element has ended yet: the default. Later, old ends have less and less weight. */
 static void test_long(void **state)
 {
 	struct lead_rate rate = {0};
@@ -68,7 +68,7 @@ static void test_other(void **state)
 	assert_int_equal(predispatch_limit(&rate, 64, 10), 0);
 }
 
-/* Work for 30 seconds: of four elements that end each five seconds, about 24, and neither more nor none between the bursts. */
+/* Work for 30 seconds: if four elements end every five seconds, about 24, in the bursts and between them. */
 static void test_ahead(void **state)
 {
 	struct lead_rate rate = {0};
@@ -86,7 +86,7 @@ static void test_ahead(void **state)
 	}
 }
 
-/* What ended in the first moment is no rate: as much is sent as by default. */
+/* Ends within the first moment give no rate: the default number is sent. */
 static void test_ahead_begin(void **state)
 {
 	struct lead_rate rate = {0};

@@ -1,11 +1,11 @@
-/* lead_scan_limit_test.c - full scans take at most a tenth of the time, and always come. */
+/* lead_scan_limit_test.c - full scans of the queue take at most a tenth of the time, and always come. */
 #include "tests/unit/unit.h"
 
 #include <math.h>
 
 #include "jobmgr/lead/lead_scan_limit.h"
 
-/* A cycle that finds so many rows; see cycle(). */
+/* A cycle that reads so many rows; see cycle(). */
 static bool cycle_with_rows(struct lead_scan_limit *d, double *now, double full_takes, size_t starts, size_t rows)
 {
 	lead_scan_limit_begin(d, 2000, 0, *now);
@@ -13,18 +13,19 @@ static bool cycle_with_rows(struct lead_scan_limit *d, double *now, double full_
 	*now += d->full ? full_takes : 0.001;
 	lead_scan_limit_pause(d, *now);
 	lead_scan_limit_note_rows(d, rows);
-	*now += 0.004; /* reading and committing */
+	*now += 0.004; /* the time for reading and committing */
 	lead_scan_limit_end(d, starts, *now);
 	return d->full;
 }
 
-/* A cycle over a long queue: a full scan takes so long, and so many steps start. Returns whether it was a full scan. */
+/* A cycle over a long queue: a full scan takes scan_s seconds, and so many steps start. Returns whether the cycle was a full
+ * scan. */
 static bool cycle(struct lead_scan_limit *d, double *now, double full_takes, size_t starts)
 {
 	return cycle_with_rows(d, now, full_takes, starts, 2000);
 }
 
-/* A queue no longer than its head always gets a full scan, unless even that takes long. */
+/* A queue no longer than its head gets a full scan in each cycle, unless that takes long. */
 static void test_short(void **state)
 {
 	(void)state;

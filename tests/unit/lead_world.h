@@ -133,7 +133,7 @@ static inline json_int_t number(const json_t *object, const char *name)
 	return json_integer_value(json_object_get(object, name));
 }
 
-/* Order i of a commit. Fails unless its signature is valid. */
+/* Launch request i of a commit. Fails unless its signature is valid. */
 static inline struct order parsed(const struct lead_commit *commit, size_t i)
 {
 	const json_t *json = json_array_get(commit->orders, i);
@@ -156,7 +156,7 @@ static inline void set_group(int i)
 	w.launches[i].group_name = "g";
 }
 
-/* Step i is one of the two members of a gang. */
+/* Make step i one of the two members of a gang. */
 static inline void set_gang(int i)
 {
 	w.pending[i].with_set = 0;

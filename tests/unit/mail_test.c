@@ -1,4 +1,4 @@
-/* mail_test.c - mail as the mail program reads it: no value makes a header of its own. */
+/* mail_test.c - mail as it is passed to the mail program: no value can add a header. */
 #include "tests/unit/unit.h"
 
 #include "lib/mail.h"
@@ -14,7 +14,7 @@ static char *written(const char *subject, const char *body)
 							 .made_at = 1000000000});
 }
 
-/* The header called `name`, with its continuation lines; malloc'ed. */
+/* The header of this name with its continuation lines; malloc'ed. */
 static char *header(const char *text, const char *name)
 {
 	char *start = xasprintf("\n%s: ", name), *all = xasprintf("\n%s", text), *found = strstr(all, start), *value, *end;
@@ -88,7 +88,7 @@ static void test_encoded(void **state)
 	assert_true(lines >= 13);
 	free(subject);
 	free(text);
-	text = written("=?UTF-8?B?QmNjOg==?=", "x"); /* what looks encoded is */
+	text = written("=?UTF-8?B?QmNjOg==?=", "x"); /* a value that looks encoded is encoded */
 	header_is(text, "Subject", "=?UTF-8?B?PT9VVEYtOD9CP1FtTmpPZz09Pz0=?=");
 	free(text);
 }

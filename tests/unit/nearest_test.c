@@ -1,4 +1,5 @@
-/* nearest_test.c - which word was meant: letters wrong, missing, too many or swapped; a beginning; and words that are like none. */
+/* nearest_test.c - the word that a misspelt one means: letters wrong, missing, superfluous or swapped; a prefix; words with no
+ * near one. */
 #include <string.h>
 
 #include "lib/nearest.h"

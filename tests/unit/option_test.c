@@ -1,9 +1,9 @@
-/* option_test.c - the table of options: one spelling, one row; the nearest name; which arguments are options. */
+/* option_test.c - the table of options: each spelling has one row; the nearest name; which arguments are options. */
 #include "jobmgr/translate/option.h"
 #include "jobmgr/translate/option_text.h"
 #include "tests/unit/unit.h"
 
-/* One spelling, one row. */
+/* Each spelling has one row. */
 static void table(void **state)
 {
 	int count;

@@ -6,13 +6,13 @@
 
 #define NOW INT64_C(1900000000) /* 2030-03-17T17:46:40 UTC, a Sunday */
 
-/* A text that passes, and its value. */
+/* A text that is accepted, and its value. */
 struct value_case {
 	enum option_id id;
 	const char *text, *json;
 };
 
-/* Texts that are refused, all with a message that has `error` in it. */
+/* Texts that are refused, each with a message that contains `error`. */
 struct refusal_case {
 	enum option_id id;
 	const char *error, *texts[32];
@@ -105,7 +105,7 @@ static void moments(void **state)
 		{OPTION_ID_BEGIN, "today", "1899936000"},
 		{OPTION_ID_BEGIN, "tomorrow", "1900022400"},
 		{OPTION_ID_BEGIN, "18:00", "1900000800"},
-		{OPTION_ID_BEGIN, "17:00", "1900083600"}, /* passed today, so tomorrow */
+		{OPTION_ID_BEGIN, "17:00", "1900083600"}, /* this time has passed today, so it means tomorrow */
 		{OPTION_ID_BEGIN, "6:00PM", "1900000800"},
 		{OPTION_ID_BEGIN, "6:00 pm", "1900000800"},
 		{OPTION_ID_BEGIN, "12:00 am", "1900022400"},

@@ -17,7 +17,7 @@ static void test_own(void **state)
 	assert_true(proc_file_read(getpid(), "status", text, sizeof text));
 	assert_int_equal(proc_file_number(text, "PPid:"), getppid());
 	assert_int_equal(strncmp(proc_file_field(text, "Name:"), "a) S 1 (b\n", 10), 0);
-	/* the name has what looks like later fields */
+	/* a process name that looks like later fields */
 	assert_true(proc_file_read(getpid(), "stat", text, sizeof text));
 	assert_int_equal(sscanf(proc_file_stat(text), " %c %d", &run, &parent), 2);
 	assert_int_equal(run, 'R');
@@ -32,7 +32,7 @@ static void test_short(void **state)
 	assert_int_equal(strlen(text), 3);
 }
 
-/* A process that has ended has an empty command line, and none of its files when it is reaped. */
+/* A process that has ended has an empty command line, and has none of its files once it is reaped. */
 static void test_ended(void **state)
 {
 	char text[64];

@@ -1,5 +1,5 @@
-/* record_lease_test.c - the file `lease`: what is written reads back; what is torn, of another boot or not there is none; how one lease
- * follows from the one before. */
+/* record_lease_test.c - the file `lease`: what is written reads back; a torn file, one of another boot or none is no lease; how a
+ * lease extends the one before. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -30,7 +30,7 @@ static void test_read(void **state)
 	struct stat before, after;
 	unlink("lease");
 	assert_false(lease_read(&got));
-	assert_false(lease_write(&lease, &e)); /* the launcher makes it */
+	assert_false(lease_write(&lease, &e)); /* the launcher makes the file */
 	make();
 	assert_false(lease_read(&got));
 	assert_int_equal(stat("lease", &before), 0);
@@ -39,9 +39,9 @@ static void test_read(void **state)
 	assert_true(lease_read(&got));
 	assert_memory_equal(&got, &lease, sizeof got);
 	assert_int_equal(stat("lease", &after), 0);
-	assert_int_equal(after.st_ino, before.st_ino); /* in place: a full disk does not end running steps */
+	assert_int_equal(after.st_ino, before.st_ino); /* changed in place, so that a full disk does not end running steps */
 	assert_int_equal(after.st_size, before.st_size);
-	assert_true(lease_make(geteuid(), getegid(), &e)); /* the next launcher leaves it */
+	assert_true(lease_make(geteuid(), getegid(), &e)); /* the next launcher leaves the file as it is */
 	assert_true(lease_read(&got));
 }
 

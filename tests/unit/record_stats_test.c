@@ -9,7 +9,7 @@
 
 enum { CHILDREN = 300 };
 
-/* The times are those around the start, or so far apart that a tick has begun between them. */
+/* The two times are those around the start, or so far apart that a clock tick began between them. */
 static void check_starts(int64_t earlier_ns)
 {
 	for (int i = 0; i < CHILDREN; i++) {

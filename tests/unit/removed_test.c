@@ -1,4 +1,4 @@
-/* removed_test.c - what rota-credd keeps of credentials that were removed. */
+/* removed_test.c - the list of removed credentials that rota-credd keeps. */
 #include "tests/unit/unit.h"
 
 #include <signal.h>
@@ -26,7 +26,7 @@ static void note_and_save(int64_t uid, const char *name, const char *from, int v
 	removed_free(r);
 }
 
-/* Owner, name and origin say which credential it was. Of one that was stored before there were origins, the version does. */
+/* Owner, name and origin identify a credential. One stored before there were origins is identified by its version. */
 static void test_find(void **state)
 {
 	(void)state;
@@ -49,7 +49,7 @@ static long file_size(void)
 	return stat(unit_path("removed"), &st) == 0 ? (long)st.st_size : -1;
 }
 
-/* What is known is not written again. */
+/* A removal that is in the list is not written again. */
 static void test_once(void **state)
 {
 	(void)state;
@@ -60,7 +60,7 @@ static void test_once(void **state)
 	assert_int_equal(file_size(), size);
 }
 
-/* A crash has left a part of a line. */
+/* A crash has left a part of a line in the file. */
 static void test_torn(void **state)
 {
 	(void)state;
@@ -74,7 +74,7 @@ static void test_torn(void **state)
 	removed_free(r);
 }
 
-/* A write that ended in the middle of a line has left a part of it; the line is written anew, and whole. */
+/* A write that ended in the middle of a line has left a part of it; the whole line is written again. */
 static void test_half_written(void **state)
 {
 	(void)state;
@@ -96,7 +96,7 @@ static void test_half_written(void **state)
 	removed_free(r);
 }
 
-/* What another rota-credd has written into the same folder is known once the file was read again, and what was noted stays. */
+/* Removals that another rota-credd has written into the same folder are known once the file is read again; own ones stay. */
 static void test_shared(void **state)
 {
 	(void)state;
@@ -115,7 +115,7 @@ static void test_shared(void **state)
 	removed_free(r);
 }
 
-/* What is no name and no origin gets into no file. */
+/* A malformed name or origin is written to no file. */
 static void test_refused(void **state)
 {
 	(void)state;
@@ -126,7 +126,7 @@ static void test_refused(void **state)
 	removed_free(r);
 }
 
-/* What could not be written counts all the same, and is written later. */
+/* A removal that could not be written counts all the same, and is written later. */
 static void test_retried(void **state)
 {
 	(void)state;

@@ -25,7 +25,7 @@ static int teardown_group(void **state)
 	return rmdir(dir);
 }
 
-/* Returns the facts of a node whose dmtcp_launch is this script. */
+/* Returns the facts of a node on which dmtcp_launch is this script. */
 static json_t *facts_of(const char *script)
 {
 	FILE *file = fopen(program, "w");

@@ -7,7 +7,7 @@
 
 #include "lib/rota.h"
 
-/* What the callbacks of one sub-step were given, as one text. */
+/* The arguments of all callbacks of one sub-step, as one text. */
 struct seen {
 	char text[4096];
 };
@@ -74,7 +74,7 @@ static void manager_sends(int fd, struct rota_steps *s, const char *text)
 	assert_true(rota_steps_poll(s, 0));
 }
 
-/* Read what the client has sent. */
+/* Read the bytes that the client has sent. */
 static const char *manager_reads(int fd)
 {
 	static char text[1 << 16];
@@ -103,7 +103,7 @@ static void test_requests(void **state)
 				   NULL, NULL));
 	assert_true(rota_steps_run(s, &(struct rota_run){.programs = programs, .program_count = 1, .key = "m", .output = "none"},
 				   NULL, NULL));
-	assert_string_equal(manager_reads(manager), ""); /* requests are sent together */
+	assert_string_equal(manager_reads(manager), ""); /* no request yet: requests are sent together */
 	assert_true(rota_steps_flush(s));
 	assert_string_equal(
 		manager_reads(manager),
@@ -218,7 +218,7 @@ static void test_manager_killed(void **state)
 		"{\"event\":\"queued\",\"id\":1,\"substep\":1}\n{\"event\":\"started\",\"id\":1,\"tasks\":2,\"run\":1}\n" OUTPUT(
 			0, 0, 4) "abcd" OUTPUT(1, 0, 2) "xy");
 	close(manager);
-	assert_true(rota_steps_poll(s, 0)); /* finds the end, and connects again */
+	assert_true(rota_steps_poll(s, 0)); /* the client finds the end of the connection, and connects again */
 	manager = accept(listener, NULL, NULL);
 	assert_true(rota_steps_flush(s));
 	assert_string_equal(manager_reads(manager), first); /* the same request with the same key */
@@ -252,7 +252,7 @@ static void test_manager_closes(void **state)
 	rota_steps_disconnect(s);
 }
 
-/* The spool has lost the beginning of a stream. */
+/* The step manager's spool no longer has the beginning of a stream. */
 static void test_skipped(void **state)
 {
 	(void)state;

@@ -56,7 +56,7 @@ static inline int64_t beyond(int64_t take, int64_t reserved)
 	return take > reserved ? take - reserved : 0;
 }
 
-/* No step takes what is not free, or what is reserved for another step. */
+/* No step takes a resource that is not free, or that is reserved for another step. */
 static inline void check_amounts(const struct check *c)
 {
 	const struct schedule_snapshot *s = &c->w->snapshot;
@@ -137,7 +137,7 @@ static inline bool constraint_matches(const char *text, const struct schedule_no
 	return world_constraints[i].matches >> set & 1;
 }
 
-/* A node of a start is one that the step may run on, and gives what it asks for. */
+/* A node of a start is one that the step may run on, and provides the requested resources. */
 static inline void check_share(const struct check *c, const struct schedule_pending *p, const struct schedule_share *share)
 {
 	const struct schedule_node *node = world_node(c->w, share->node_id);
@@ -157,7 +157,7 @@ static inline void check_share(const struct check *c, const struct schedule_pend
 	assert_true(!p->gres_count || share->gres[0].count == (size_t)p->gres[0].count);
 }
 
-/* No node of a step has an outage in its time that does not let it in. */
+/* A step's time does not overlap an outage of its nodes that does not let it in. */
 static inline void check_outages(const struct check *c, const struct schedule_pending *p, int node_id, double from, double to)
 {
 	for (size_t i = 0; i < c->w->snapshot.outage_count; i++) {
@@ -210,7 +210,8 @@ static inline int array_left(const struct schedule_pending *p)
 	return left;
 }
 
-/* Arrays start in order and within their limit. A step waits with a reason exactly when something of it is left. */
+/* Elements of arrays start in order and within the array's limit. A step waits with a reason exactly if a part of it did not
+ * start. */
 static inline void check_waits(const struct check *c)
 {
 	const struct schedule_snapshot *s = &c->w->snapshot;
@@ -250,7 +251,7 @@ static inline void check_waits(const struct check *c)
 	}
 }
 
-/* All members of a gang start or none, on the same nodes or on others as they ask. */
+/* All members of a gang start or none, on the same nodes or on others as they request. */
 static inline void check_sets(const struct check *c)
 {
 	const struct schedule_snapshot *s = &c->w->snapshot;
@@ -273,7 +274,7 @@ static inline void check_sets(const struct check *c)
 	}
 }
 
-/* Each step starts on nodes with its setup, and only whole free nodes are given another one. */
+/* Each step starts on nodes with its setup, and only nodes that are entirely free get another setup. */
 static inline void check_setups(const struct check *c)
 {
 	const struct schedule_snapshot *s = &c->w->snapshot;

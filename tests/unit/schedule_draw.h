@@ -1,14 +1,8 @@
-/* schedule_draw.h - draws what the scheduler answers to a drawn cluster (schedule_drawn.h).
+/* schedule_draw.h - prints the result of the scheduler for a cluster given as text (schedule_drawn.h).
  *
- * The answer is the drawing with what starts in it (A+2: two elements of A are pre-dispatched), and a line for each step that waits or
- * has another time limit:
- *	n1 aaAA A=gpu:1 A+2
- *	A t=120
- *	B resources a +300 on n1
- * and lines for nodes to be powered on, and for nodes to be given another setup:
- *	wake n1,n2
- *	boot n1 el9
- *	clear n1 */
+ * The result is the text of the cluster with its new starts (A+2: two elements of A are pre-dispatched), and a line for each step
+ * that waits or has another time limit: n1 aaAA A=gpu:1 A+2 A t=120 B resources a +300 on n1 and lines for nodes to be powered
+ * on, and for nodes to be given another setup: wake n1,n2 boot n1 el9 clear n1 */
 #ifndef ROTA_TESTS_SCHEDULE_DRAW_H
 #define ROTA_TESTS_SCHEDULE_DRAW_H
 
@@ -84,7 +78,7 @@ static inline void draw_wait(struct draw *d, const struct schedule_wait *wait)
 	draw_say(d, "\n");
 }
 
-/* Run the scheduler, and draw what it answers. A CPU that is reserved for a step is free for that step. */
+/* Run the scheduler, and print its result. A CPU that is reserved for a step counts as free for that step. */
 static inline const char *draw_answer(struct draw *d, const struct schedule_policy *policy)
 {
 	struct schedule_result *result = schedule_run(&d->snapshot, policy);

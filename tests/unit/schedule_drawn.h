@@ -1,7 +1,7 @@
 /* schedule_drawn.h - reads clusters drawn as text, for the tests of the scheduler.
  *
- * draw_new() reads nodes, partitions, licences, what runs, and the queue. The comment of each function that reads a line describes that
- * line: a name, then words, most of them of the form NAME=VALUE. */
+ * draw_new() reads nodes, partitions, licences, running steps, and the queue. The comment of each function that reads a line
+ * describes that line: a name, then words, most of them of the form NAME=VALUE. */
 #ifndef ROTA_TESTS_SCHEDULE_DRAWN_H
 #define ROTA_TESTS_SCHEDULE_DRAWN_H
 
@@ -105,10 +105,10 @@ static inline size_t draw_node_ids(struct draw *d, const char *list, const int *
 	return count;
 }
 
-/* A node is a line: its name, a character for each CPU ('.' free, a letter what runs there), then words:
+/* A node is a line: its name, a character for each CPU ('.': free, a letter: the step that runs there), then words:
  *	n1 aa.. m=4096 g=gpu:2 f=ssd,ib w=5 down
- * or failing, off, coming (it is powered on; ready=60: it comes with i); i=el8: its image, or i=el8/el7, where el7 is the default one;
- * prep=m:1: its preparation. */
+ * or failing, off, coming (it is being powered on; ready=60: in 60 s, with image i); i=el8: its image, or i=el8/el7, where el7 is
+ * its default image; prep=m:1: its preparation. */
 static inline void draw_node(struct draw *d, char *line)
 {
 	struct schedule_node *node = &d->node[d->snapshot.node_count];
@@ -279,7 +279,7 @@ static inline void draw_license(struct draw *d, char *line)
 	license->total = atoi(strtok_r(NULL, " ", &rest));
 }
 
-/* An outage is a line: its id, from when to when ('-': no end), and where, unless that is as on the line before:
+/* An outage is a line: its id, its begin and end ('-': no end), and its nodes, unless they are those of the line before:
  *	3 +300 +900 n1,n2 */
 static inline void draw_outage(struct draw *d, char *line)
 {

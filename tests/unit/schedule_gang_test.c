@@ -1,4 +1,4 @@
-/* schedule_gang_test.c - gangs and the nodes they share or do not; arrays; messages for users. */
+/* schedule_gang_test.c - gangs with the same or other nodes; arrays; messages for users. */
 #include "tests/unit/schedule_draw.h"
 
 static const struct deciding {
@@ -118,7 +118,7 @@ static void test_messages(void **state)
 	draw_free(d);
 }
 
-/* Nodes that are reserved for the successor of an ended step: one that waits for resources, and one that waits for other steps. */
+/* Nodes that are reserved for the successor of an ended step: one successor waits for resources, one for other steps. */
 static void test_reserved(void **state)
 {
 	(void)state;

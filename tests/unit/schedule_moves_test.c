@@ -1,8 +1,9 @@
-/* schedule_moves_test.c - which running steps are moved, drawn: to make room for a step that waits, or to empty a node. */
+/* schedule_moves_test.c - proposed moves of running steps: to make room for a waiting step, or to empty a node. */
 #include "jobmgr/schedule/schedule_moves.h"
 #include "tests/unit/schedule_draw.h"
 
-/* Steps that run and have a tier can be moved; lost: seconds that it takes; from: seconds after which its node would be off. The answer: a line for each move, "A gains 50*2 a:n1>n2". */
+/* Running steps with a tier can be moved; lost: seconds that a move costs; from: seconds until its node would be off. The result:
+ * a line for each move, "A gains 50*2 a:n1>n2". */
 static const struct standing {
 	const char *name, *nodes, *running, *queue, *answer;
 } standings[] = {
@@ -42,7 +43,7 @@ static void moves_draw(struct draw *d, const struct schedule_moves *moves)
 	}
 }
 
-/* Make movers of the candidates, which ask for what they have. */
+/* Make movers of the candidates; each requests the resources that it has. */
 static size_t movers_make(const struct draw *d, struct schedule_mover *movers)
 {
 	for (size_t i = 0; i < d->candidate_count; i++) {
@@ -65,7 +66,7 @@ static size_t movers_make(const struct draw *d, struct schedule_mover *movers)
 	return d->candidate_count;
 }
 
-/* Compare the moves that are proposed within a bound with an answer. */
+/* Compare the moves that are proposed within a bound with the expected ones. */
 static void standing_assert(const struct standing *s, struct schedule_moves_bound bound, const char *answer)
 {
 	struct schedule_mover movers[16];
@@ -86,7 +87,7 @@ static void test_standing(void **state)
 	standing_assert(s, (struct schedule_moves_bound){.waits = SCHEDULE_MOVES_WAITS_MOST}, s->answer);
 }
 
-/* The time is over when it has been asked for so often. */
+/* A clock whose time is over after so many calls. */
 static bool count_is_over(void *arg)
 {
 	int *left = arg;

@@ -1,4 +1,4 @@
-/* schedule_order_test.c - who goes first: strict order, backfill, partitions, licences, time limits, deadlines. */
+/* schedule_order_test.c - the order of starts: strict order, backfill, partitions, licences, time limits, deadlines. */
 #include "tests/unit/schedule_draw.h"
 
 static const struct schedule_policy strict = {.backfill = false}, easy = {.backfill = true, .reservations = 1},

@@ -1,4 +1,4 @@
-/* schedule_place_test.c - which nodes a step gets: choice, tasks, memory, devices, features, lists, peers' nodes. */
+/* schedule_place_test.c - the nodes that a step gets: choice, tasks, memory, devices, features, lists, nodes of peers. */
 #include "tests/unit/schedule_draw.h"
 
 static const struct placing {

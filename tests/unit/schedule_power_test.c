@@ -1,4 +1,5 @@
-/* schedule_power_test.c - steps and nodes that are powered off: taken after those that are on, waited for, and asked for. */
+/* schedule_power_test.c - steps and nodes that are powered off: such nodes are chosen after powered ones, waited for, and
+ * requested. */
 #include "tests/unit/schedule_draw.h"
 
 static const struct schedule_policy strict = {false, 1};

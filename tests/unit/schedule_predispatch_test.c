@@ -1,4 +1,4 @@
-/* schedule_predispatch_test.c - which arrays have pre-dispatched elements, on which nodes, and how many. */
+/* schedule_predispatch_test.c - the arrays of which elements are pre-dispatched, on which nodes, and how many. */
 #include "tests/unit/schedule_draw.h"
 
 static const struct standing {

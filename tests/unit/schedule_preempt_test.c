@@ -1,9 +1,10 @@
-/* schedule_preempt_test.c - which running steps end for which waiting ones, drawn, and on random clusters: only what is of a lower tier, is
- * offered and is needed; whatever is picked makes room by the rules of schedule_check.h. ROTA_SEED=n runs one random case. */
+/* schedule_preempt_test.c - running steps that are preempted for waiting ones, on clusters in text form and on random ones:
+ * victims have a lower tier, may be preempted and are needed; the freed resources suffice by the rules of schedule_check.h.
+ * ROTA_SEED=n runs one random case. */
 #include "tests/unit/schedule_check.h"
 #include "tests/unit/schedule_draw.h"
 
-/* The answer: a line for each pick, "A on n1 for a,b". */
+/* The result: a line for each pick, "A on n1 for a,b". */
 static const struct standing {
 	const char *name, *nodes, *partitions, *licenses, *running, *queue, *answer;
 } standings[] = {
@@ -96,7 +97,7 @@ static void test_standing(void **state)
 	draw_free(d);
 }
 
-/* What is free of a claim is kept for its step, and that step picks nobody else. */
+/* Free resources under a claim are reserved for the step that has the claim, and that step picks no other victim. */
 static void test_claim(void **state)
 {
 	(void)state;
@@ -114,7 +115,7 @@ static void test_claim(void **state)
 	assert_int_equal(picks.list[0].victim_count, 2);
 	schedule_result_free(result);
 
-	/* Its victim has ended: it starts, and nobody else does. */
+	/* The victim of the claim has ended: the step with the claim starts, and no other. */
 	schedule_change_end(kept, 0);
 	kept = schedule_change_new(d->arena, &d->snapshot, 1);
 	schedule_change_end(kept, 0);
@@ -126,8 +127,9 @@ static void test_claim(void **state)
 	draw_free(d);
 }
 
-/* A step of 95 s that saves itself, against high ones of which the next comes whenever it runs. Returns how long it has run, of which
- * nothing is lost; `attempts` is set. Checks that each attempt runs for its minimal time and not longer. */
+/* A step of 95 s that saves itself, against a stream of high steps, the next of which comes whenever it runs. Returns how long
+ * the step has run (none of it is lost), and sets `attempts`. Checks that each attempt runs for its minimal run time and not
+ * longer. */
 static int hostile_stream(int after, int *attempts)
 {
 	int saved = 0, ran = 0;
@@ -144,7 +146,7 @@ static int hostile_stream(int after, int *attempts)
 		assert_int_equal(picks.count, runs && ran >= after);
 		assert_int_equal(result->start_count, !runs);
 		*attempts += !runs;
-		if (picks.count) /* a high one follows, and is over before the next round */
+		if (picks.count) /* a high step follows, and is over before the next round */
 			saved += ran;
 		ran = picks.count || !runs ? 0 : ran + 1;
 		runs = !picks.count;
@@ -162,7 +164,7 @@ static void test_hostile(void **state)
 	assert_int_equal(attempts, 10);
 	assert_int_equal(hostile_stream(1, &attempts), 95);
 	assert_int_equal(attempts, 95);
-	/* Without a minimal time it never gets on. */
+	/* Without a minimal run time the step makes no progress. */
 	assert_int_equal(hostile_stream(0, &attempts), 0);
 }
 
@@ -192,7 +194,7 @@ static bool is_victim(const struct schedule_pick *pick, size_t without, const st
 	return false;
 }
 
-/* Does what is picked for start, given the starts of the cycle, if the victims without one had ended? Others do not wait here. */
+/* Can the picked step start, given the starts of the cycle, once the victims of its pick have ended? */
 static bool pick_starts(struct world *w, const struct schedule_result *result, const struct schedule_pick *pick, size_t without)
 {
 	struct schedule_arena *arena = schedule_arena_new();
@@ -258,7 +260,7 @@ static void test_random(void **state)
 			schedule_preempt(arena, &w->snapshot, &schedule_policy_default, result, candidates, count, NULL, 0);
 		for (size_t i = 0; i < picks.count; i++)
 			check_pick(w, &picks.list[i], taken);
-		/* The first pick alone: its victims make room, and with one less nobody would have been ended. */
+		/* The first pick alone: its victims make enough room, and with one victim less they would not. */
 		if (picks.count) {
 			bool reserved = false;
 			for (size_t i = 0; i < w->snapshot.running_count; i++)
@@ -273,7 +275,7 @@ static void test_random(void **state)
 	assert_true(one || picked > CASES / 10);
 }
 
-/* One CPU a step, on nodes that are full: the fewest victims are found by trying all sets. */
+/* Steps of one CPU on full nodes: trying all sets of victims finds the fewest. */
 static void test_fewest(void **state)
 {
 	(void)state;
@@ -317,7 +319,7 @@ static void test_fewest(void **state)
 	}
 }
 
-/* A large cluster in which nobody may go, and many who want to: the call is bounded. */
+/* A large cluster where no step may be preempted and many steps could preempt: the number of attempts is bounded. */
 static void test_bounded(void **state)
 {
 	(void)state;

@@ -1,9 +1,9 @@
-/* schedule_resume_test.c - which suspended steps go on, drawn: behind what waits in higher tiers, ahead of all else. */
+/* schedule_resume_test.c - suspended steps that are resumed: after waiting steps of higher tiers, before all other steps. */
 #include "jobmgr/schedule/schedule_resume.h"
 #include "tests/unit/schedule_draw.h"
 
-/* Suspended steps: x of tier 1 and y of tier 0. What each needs: "CPUS on NODE", several joined by ",". The answer: those that go on, and
- * what the scheduler draws after that. */
+/* Suspended steps: x of tier 1 and y of tier 0. The resources that each needs: "CPUS on NODE", several joined by ",". The result:
+ * the resumed steps, and the scheduler's result after that. */
 static const struct standing {
 	const char *name, *nodes, *running, *queue;
 	struct schedule_claim rows[4];
@@ -62,7 +62,7 @@ static void test_standing(void **state)
 	draw_free(d);
 }
 
-/* A licence that it gave back is needed as well. */
+/* A step that gave back a licence needs it again, too. */
 static void test_license(void **state)
 {
 	(void)state;

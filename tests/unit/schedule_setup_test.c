@@ -1,5 +1,5 @@
-/* schedule_setup_test.c - steps and the setups of nodes: right ones first, idle ones given the right image and preparation, and waited
- * for. */
+/* schedule_setup_test.c - steps and the setups (image, preparation) of nodes: nodes with the right setup first; idle nodes that
+ * get it, and for which the step waits. */
 #include "tests/unit/schedule_draw.h"
 
 static const struct setup_case {

@@ -46,7 +46,7 @@ static void keep_promises(const struct world *w, const struct schedule_result *r
 		promise[first->job][first->step / 100] = fmin(promise[first->job][first->step / 100], first->expected_at);
 }
 
-/* Does an outage still end? Until then steps may wait although nothing runs. */
+/* Does an outage still end? Until its end steps may wait although no step runs. */
 static bool outage_ends(const struct world *w)
 {
 	for (size_t i = 0; i < w->snapshot.outage_count; i++)

@@ -1,8 +1,8 @@
-/* schedule_withdraw_test.c - which pre-dispatched elements nodes must give back. */
+/* schedule_withdraw_test.c - pre-dispatched elements that nodes must give back. */
 #include "jobmgr/schedule/schedule_withdraw.h"
 #include "tests/unit/schedule_draw.h"
 
-/* The answer: a word for each array on a node, "A:n1". */
+/* The result: a word for each array on a node, "A:n1". */
 static const struct standing {
 	const char *name, *nodes, *outages, *running, *queue, *answer;
 } standings[] = {

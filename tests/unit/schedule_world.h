@@ -1,5 +1,5 @@
-/* schedule_world.h - random clusters and queues from a seed, a check of results that knows the rules but not the scheduler, and
- * the passing of time: starts become running steps, and end. */
+/* schedule_world.h - random clusters and queues from a seed, a check of results that uses the rules but no code of the scheduler,
+ * and the passing of time: starts become running steps, and end. */
 #ifndef ROTA_TESTS_SCHEDULE_WORLD_H
 #define ROTA_TESTS_SCHEDULE_WORLD_H
 
@@ -203,7 +203,7 @@ static inline void world_add_set(struct world *w, int first)
 	}
 }
 
-/* Add a running row, and count what it holds. */
+/* Add a running row, and count its resources as used. */
 static inline void world_hold(struct world *w, struct schedule_running row, double really_ends)
 {
 	struct schedule_node *node = world_node(w, row.node_id);

@@ -11,7 +11,7 @@
 
 static struct script_bounds bounds;
 static struct script_server *server;
-static char *file; /* of job_submit */
+static char *file; /* the path of the script job_submit */
 
 static int set_up(void **state)
 {
@@ -31,7 +31,7 @@ static int tear_down(void **state)
 	return unit_folder_remove(state);
 }
 
-/* The script is a function that does `body`, with `desc`. */
+/* Write the script: a function that executes `body`, with the job as `desc`. */
 static void script_is(const char *body)
 {
 	FILE *new = fopen(unit_path("new.lua"), "w");
@@ -165,7 +165,7 @@ static void test_json(void **state)
 		  "{\"rc\":0}");
 }
 
-/* A new version of the file acts at once, also of the same size. */
+/* A new version of the file is used at once, also if it has the same size. */
 static void test_replaced(void **state)
 {
 	(void)state;
@@ -178,7 +178,7 @@ static void test_replaced(void **state)
 	}
 }
 
-/* A line that is no request of a script that there is. */
+/* Lines that are no requests, and requests for scripts that do not exist. */
 static void test_no_requests(void **state)
 {
 	static const char *const lines[] = {"",
@@ -203,7 +203,7 @@ static void test_no_requests(void **state)
 	answer_is("", "{}", "{\"rc\":0}");
 }
 
-/* Stop functions that run no instructions of Lua at many moments: the handler of the alarm has to leave them. */
+/* Stop, at many moments, functions that execute no Lua instructions: the handler of the alarm must leave them. */
 static void test_stopped_anywhere(void **state)
 {
 	static const char *const bodies[] = {

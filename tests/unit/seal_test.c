@@ -25,7 +25,7 @@ static void test_hash(void **state)
 	assert_string_equal(hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-/* Every length around the borders of blocks, in two pieces cut at every place, against OpenSSL's. */
+/* Each length around block borders, in two pieces divided at each place, compared with OpenSSL. */
 static void test_hash_pieces(void **state)
 {
 	(void)state;
@@ -97,7 +97,7 @@ static void test_mac_key_refused(void **state)
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		file_write(unit_path("auth.key"), bad[i], 0600);
 		assert_null(seal_mac_key_load(unit_path("auth.key"), &e));
-		if (strlen(bad[i]) > 8) /* no key in a message */
+		if (strlen(bad[i]) > 8) /* no part of a key in a message */
 			assert_null(strstr(e.message, "4a65"));
 	}
 	assert_null(seal_mac_key_load(unit_path("absent"), &e));
@@ -130,12 +130,12 @@ static void test_keys_make(void **state)
 	assert_int_equal(stat(unit_path("sign.pub"), &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0644);
 	assert_int_equal(unlink(unit_path("sign.pub")), 0);
-	assert_true(seal_keys_make(unit_folder, &e)); /* kept, and what is absent made again */
+	assert_true(seal_keys_make(unit_folder, &e)); /* existing keys are kept, missing ones made */
 	assert_int_equal(stat(unit_path("sign.key"), &st), 0);
 	assert_int_equal(st.st_ino, before);
 	assert_int_equal(access(unit_path("sign.pub"), F_OK), 0);
 	unlink(unit_path("sign.key"));
-	assert_false(seal_keys_make(unit_folder, &e)); /* a new private key with the old public one */
+	assert_false(seal_keys_make(unit_folder, &e)); /* a new private key beside the old public key */
 	assert_non_null(strstr(e.message, "public half"));
 }
 
@@ -188,7 +188,7 @@ static void test_another_key(void **state)
 	assert_non_null(verify);
 	assert_false(seal_verify(verify, "x", 1, signature));
 	seal_verify_key_free(verify);
-	assert_null(seal_verify_key_load(unit_path("sign.key"), &e)); /* the halves are not taken for each other */
+	assert_null(seal_verify_key_load(unit_path("sign.key"), &e)); /* a private key file is not loaded as a public one */
 	assert_null(seal_verify_key_load(unit_path("auth.key"), &e));
 }
 

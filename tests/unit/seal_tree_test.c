@@ -30,7 +30,7 @@ static int clear(void **state)
 	return unit_folder_remove(state);
 }
 
-/* Checked with no root known, and with the right one known. */
+/* Verify a text, once with no root known, and once with the right root known. */
 static bool verified(int text, const struct seal_proof *proof)
 {
 	struct seal_root none = {false}, known = {false};
@@ -86,7 +86,7 @@ static void test_confused(void **state)
 	memcpy(leaf + 1, texts[0].data, texts[0].size);
 	seal_hash(leaf, 1 + texts[0].size, both);
 	memcpy(both + SEAL_HASH_SIZE, proofs[0].bytes + SEAL_SIGNATURE_SIZE + 1, SEAL_HASH_SIZE);
-	struct seal_proof shorter = proofs[2]; /* its one neighbour is the pair of the other two */
+	struct seal_proof shorter = proofs[2]; /* its one neighbour is the inner node of the other two texts */
 	shorter.bytes[SEAL_SIGNATURE_SIZE] ^= 1;
 	memcpy(shorter.bytes + SEAL_SIGNATURE_SIZE + 1, proofs[0].bytes + SEAL_SIGNATURE_SIZE + 1 + SEAL_HASH_SIZE,
 	       SEAL_HASH_SIZE);

@@ -130,7 +130,7 @@ static const struct {
 	{"{}", "{\"shared\": 1}", "exclusive=no"},
 	{"{}", "{\"mail_type\": 5}", "mail-type=BEGIN,FAIL"},
 	{"{}", "{\"mail_type\": 4096}", "mail_type"},
-	{"{}", "{\"script\": \"#!/bin/sh\"}", ""}, /* it is no option */
+	{"{}", "{\"script\": \"#!/bin/sh\"}", ""}, /* "script" is no option */
 	{"{}", "{\"script\": \"\"}", "script"},
 	{"{}", "{\"script\": \"a\\u0000b\"}", "script"},
 	{"{}", "{\"burst_buffer\": \"#BB_LUA a\\n#BB_LUA b\"}", "bb=#BB_LUA a\n#BB_LUA b"},
@@ -148,7 +148,7 @@ static const struct {
 	{"{}", "{\"environment\": {\"A\": {}}}", "environment.A"},
 };
 
-/* What came of a change, as `changes` has it; malloc'ed. */
+/* The problems or the record of a change, as in `changes`; malloc'ed. */
 static char *outcome(const struct site_changes *c, bool good, const struct err *e)
 {
 	const char *open = strchr(e->message, '(');
@@ -209,7 +209,7 @@ static void keeps_a_record(void **state)
 	json_decref(desc);
 }
 
-/* Of a modification, the record has what the job had where the user asks for nothing. */
+/* The record of a modification has the job's earlier value where the user does not change the option. */
 static void keeps_what_a_job_had(void **state)
 {
 	json_t *desc = desc_of("{\"name\": \"\", \"options\": {\"time\": 300}, \"steps\": []}");

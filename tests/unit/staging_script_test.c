@@ -10,7 +10,7 @@ static json_t *job_info(const char *name, const char *folder)
 	return json_pack("{s:i, s:s, s:s?, s:s}", "job_id", 812, "user_name", "ann", "name", name, "work_dir", folder);
 }
 
-/* Check what becomes of directives; `expected` NULL: they have no symbols. */
+/* Check the directives after replacement of symbols; `expected` NULL: they have no symbols. */
 static void check(const char *directives, const char *expected)
 {
 	json_t *info = job_info("my job", "/home/ann");
@@ -33,7 +33,7 @@ static void test_symbols(void **state)
 	check("#BB_LUA in=\\\\x", NULL);
 	check("#BB_LUA %j %u %x %d", "#!/bin/sh\n#BB_LUA 812 ann my job /home/ann\n");
 	check("#BB_LUA %A %a\n#BB_LUA %%j%j", "#!/bin/sh\n#BB_LUA 0 4294967294\n#BB_LUA %j812\n");
-	check("#BB_LUA a%zb%", "#!/bin/sh\n#BB_LUA ab\n"); /* unknown ones vanish */
+	check("#BB_LUA a%zb%", "#!/bin/sh\n#BB_LUA ab\n"); /* unknown symbols become empty */
 }
 
 static void test_symbols_of_elements(void **state)
@@ -56,7 +56,7 @@ static void test_stop(void **state)
 	(void)state;
 	check("#BB_LUA %j and \\\\%j\n#BB_LUA %u", "#!/bin/sh\n#BB_LUA 812 and \\\\%j\n#BB_LUA %u\n");
 	check("\\\\#BB_LUA %j", "#!/bin/sh\n\\\\#BB_LUA %j\n");
-	check("#BB_LUA \\%j", "#!/bin/sh\n#BB_LUA \\812\n"); /* one backslash is none */
+	check("#BB_LUA \\%j", "#!/bin/sh\n#BB_LUA \\812\n"); /* one backslash of two is removed */
 }
 
 static void test_values_add_no_lines(void **state)

@@ -1,4 +1,4 @@
-/* substep_ranks_test.c - which tasks run on which node, by block, cyclic and plane. */
+/* substep_ranks_test.c - the node of each task: block, cyclic and plane distribution. */
 #include "tests/unit/unit.h"
 
 #include "procmgr/stepmgr/substep_ranks.h"
@@ -33,7 +33,7 @@ static void test_distributions(void **state)
 	check(3, 1, 2, "0 1 2");
 }
 
-/* Each rank is on one node, at the position that it is found at. */
+/* Each rank is on one node, at the index that the lookup returns. */
 static void test_each_once(void **state)
 {
 	(void)state;

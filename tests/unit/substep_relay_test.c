@@ -72,7 +72,7 @@ static void test_both_ways(void **state)
 	free_relay(&e);
 }
 
-/* A side that has stopped reading may still write. */
+/* A side whose other end has stopped reading may still write. */
 static void test_near_reads_no_more(void **state)
 {
 	char bytes[16];
@@ -122,7 +122,7 @@ static void test_far_ends_first(void **state)
 	free_relay(&e);
 }
 
-/* Little waits for a side that does not read. */
+/* At most a small buffer is kept for a side that does not read. */
 static void test_bound(void **state)
 {
 	enum { PIECE = 65536, MOST = 4 << 20, ALL = 64 << 20 };

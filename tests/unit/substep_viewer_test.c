@@ -25,7 +25,7 @@ static void ended(void *arg)
 
 static const struct substep_viewer_handlers handlers = {.has_room = has_room, .ended = ended};
 
-/* Listen at the abstract name as the user of this process. Returns -1 if somebody else does. */
+/* Listen at the abstract name as the user of this process. Returns -1 if another process listens there. */
 static int listen_at(const char *name)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -76,7 +76,7 @@ static void test_another_user(void **state)
 	struct event_base *base = event_base_new();
 	struct substep_viewer *v = substep_viewer_new(base, name, &view, &handlers, &ends);
 	substep_viewer_input(v, "password", 8);
-	/* It comes back until the name is free, and says nothing to the thief. */
+	/* The step manager tries again until the name is free, and sends the other user nothing. */
 	while (waitpid(thief, &status, WNOHANG) == 0) {
 		event_base_loop(base, EVLOOP_ONCE);
 		assert_false(substep_viewer_may_come(v));

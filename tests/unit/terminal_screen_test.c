@@ -1,4 +1,5 @@
-/* terminal_screen_test.c - the screen model: a model that takes what another one restores is equal to it, now and later. */
+/* terminal_screen_test.c - the screen model: a model that is fed with what another one restores equals it, now and after further
+ * output. */
 #include "tests/unit/unit.h"
 
 #include <locale.h>
@@ -39,7 +40,7 @@ static void assert_text(const struct screen *s, size_t lines, const char *expect
 	free(text);
 }
 
-/* A second terminal, in some other state, that takes what the first one restores. */
+/* A second terminal, in some other state, that is fed with what the first one restores. */
 static struct screen *restored(struct screen *s)
 {
 	struct screen *other = screen_new(s->rows, s->cols, NULL);
@@ -52,7 +53,7 @@ static struct screen *restored(struct screen *s)
 	return other;
 }
 
-/* The character of a cell, where half of a wide one that was written over counts as a space. */
+/* The character of a cell; half of a wide character that was overwritten counts as a space. */
 static uint32_t character(const VTermScreenCell *row, int col, int cols)
 {
 	uint32_t c = row[col].chars[0];
@@ -236,7 +237,7 @@ static void run_random(uint64_t number)
 		if (draw(3) == 0)
 			screen_resize(s, (int)draw(30) + 1, (int)draw(60) + 4);
 		if (draw(4) == 0)
-			feed(s, "\033[?2"); /* a sequence of which only the beginning has come */
+			feed(s, "\033[?2"); /* a sequence of which only the beginning has arrived */
 		struct screen *other = restored(s);
 		assert_equal(s, other);
 		/* Halves of wide characters that were written over can become whole ones again in one of the models. */
@@ -284,7 +285,7 @@ static void test_text(void **state)
 	screen_free(s);
 }
 
-/* Many lines in one portion take the short way; the result is that of single lines. */
+/* Many lines in one portion use a faster path; the result is that of single lines. */
 static void test_lines(void **state)
 {
 	(void)state;

@@ -1,4 +1,4 @@
-/* text_test.c - what programs print becomes text that can be kept. */
+/* text_test.c - output of programs becomes text that can be stored. */
 #include "tests/unit/unit.h"
 
 #include "lib/text.h"
@@ -21,7 +21,7 @@ static void test_clean(void **state)
 	cleans("\xc0\xaf \xed\xa0\x80 \xf4\x90\x80\x80 \xff", "?? ??? ???? ?");
 	cleans("a\xe2\x80\xae"
 	       "b\xe2\x81\xa6\xc2\x85",
-	       "a???b?????"); /* they turn the direction of text; a control of C1 */
+	       "a???b?????"); /* characters that change the direction of text; a C1 control */
 	cleans("", "");
 }
 
@@ -29,7 +29,7 @@ static void test_control(void **state)
 {
 	static const char *const controls[] = {"\x01",	       "\x1f",	       "\x7f",	       "\xc2\x80",    "\xc2\x9f",
 					       "\xe2\x80\xaa", "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa9"};
-	/* Neighbours of these, and characters whose first bytes are the same. */
+	/* Characters next to these, and characters with the same first bytes. */
 	static const char *const others[] = {
 		" ",	"~",	   "\xc2\xa0", "\xe2\x80\xa9", "\xe2\x80\xaf", "\xe2\x81\xa5", "\xe2\x81\xaa", "\xe2\x82\xac",
 		"\xe2", "\xe2\x80"};
@@ -63,7 +63,7 @@ static void tails(const char *text, size_t most, const char *expected)
 	assert_string_equal(copy, expected);
 }
 
-/* A character that the cut splits is dropped; other bytes that are no character become '?'. */
+/* A character that is cut is dropped; other bytes that are no character become '?'. */
 static void test_tail_character(void **state)
 {
 	char text[8] = "abc\xc3\xbc"

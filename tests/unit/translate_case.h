@@ -74,11 +74,11 @@ struct fact {
 	const char *script, *options[4];
 	struct {
 		const char *path;  /* "steps/0/name" in the plan, or "0:signal": a field of the spec of step 0 */
-		const char *value; /* JSON, or the text of the field; "nothing" where there is none */
+		const char *value; /* JSON, or the text of the field; "nothing": absent */
 	} members[33];
 };
 
-/* A fact of a script that has these lines, without options on the command line. */
+/* A fact about a script with these lines, without options on the command line. */
 #define FACT(lines, path, value)                                                                                                 \
 	{                                                                                                                        \
 		BASH lines, {0},                                                                                                 \
@@ -125,7 +125,7 @@ static inline void check_fact(const struct fact *f)
 struct refusal {
 	const char *script, *options[4];
 	int line;
-	const char *option, *message, *hint; /* parts of them; hint NULL: any */
+	const char *option, *message, *hint; /* expected parts of the refusal; hint NULL: any */
 };
 
 /* A refusal of a line of the script, and of an argument of the command line. */

@@ -13,7 +13,7 @@ static struct translate_partition partitions[] = {
 	{.name = "large", .nodes = 100, .cpus = 6400, .node_cpus = 64, .node_mem_mb = 262144},
 };
 
-/* Scripts of which each step may run. */
+/* Scripts whose steps may all run. */
 static const char *const accepted[] = {
 	/* not all of these steps exclude each other, or they are in another partition */
 	BASH "#ROTA step a -N 2 --after=none\n#ROTA step b -N 2 --other-nodes=a\n#ROTA step c -N 2 --other-nodes=b\n"

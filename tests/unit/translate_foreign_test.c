@@ -45,7 +45,7 @@ static void foreign(void **state)
 		{BASH "#PBS -N a -q fast\n#PBS -l nodes=2:ppn=4,walltime=1:00:00,mem=2gb\n",
 		 {0},
 		 {{"steps/0/time_limit_s", "3600"}, {"steps/0/ntasks", "8"}}},
-		FACT("#PBS -l nodes=2:ppn=4,walltime=1:00:00,mem=2gb\n", "steps/0/mem_mb", "1024"), /* of both nodes together */
+		FACT("#PBS -l nodes=2:ppn=4,walltime=1:00:00,mem=2gb\n", "steps/0/mem_mb", "1024"), /* the sum of both nodes */
 		FACT("#PBS -l mem=2gb -l nodes=2\n", "steps/0/mem_mb", "1024"),
 		{BASH "#PBS -l select=2:ncpus=4:mem=4gb:ngpus=1\n",
 		 {0},

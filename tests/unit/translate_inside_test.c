@@ -1,4 +1,4 @@
-/* translate_inside_test.c - what is refused of a script whose steps are to run as sub-steps of an allocation. */
+/* translate_inside_test.c - options that are refused in a script whose steps run as sub-steps of an allocation. */
 #include "tests/unit/translate_case.h"
 
 static json_t *inside(const char *script, struct translate_problems *problems)

@@ -108,7 +108,7 @@ static void amplified(void **state)
 		      &wide);
 }
 
-/* One line, or one option, of megabytes before many steps: the work is linear in it. */
+/* One line, or one option, of megabytes before many steps: the translation takes linear time. */
 static void long_lines(void **state)
 {
 	enum { SIZE = 4 << 20, STEPS = 3000 };

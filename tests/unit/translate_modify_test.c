@@ -1,4 +1,4 @@
-/* translate_modify_test.c - changes of a submitted step by options; the part of an environment that --export lets through. */
+/* translate_modify_test.c - changes of a submitted step by options; the variables of an environment that --export selects. */
 #include "tests/unit/translate_case.h"
 
 static json_t *modify(const json_t *step, const char *const *options, struct translate_problems *problems)
@@ -142,7 +142,7 @@ static void modify_spec(void **state)
 	json_decref(plan);
 }
 
-/* A default that the user, or the partition, got after the submission counts for no submitted step. */
+/* A default that the user or the partition got after the submission does not apply to submitted steps. */
 static void modify_later_default(void **state)
 {
 	struct translate_request q = request_of("", 0, (const char *[]){"--checkpoint=dmtcp", NULL});

@@ -1,4 +1,4 @@
-/* translate_option_test.c - each option in a plan: defaults, what it does, and which of several settings takes precedence. */
+/* translate_option_test.c - each option in a plan: its default, its effect, and which of several settings takes precedence. */
 #include "tests/unit/translate_case.h"
 
 /* Defaults: a script without options. */
@@ -148,14 +148,14 @@ static void options(void **state)
 		FACT("#ROTA -n4 -c 2 -t5\n", "steps/0/ntasks", "4"),
 		FACT("#ROTA --ntasks 4\n", "steps/0/ntasks", "4"),
 		FACT("#ROTA\n#ROTA   # only a remark\n#ROTA --ntasks=4 # and another\n", "steps/0/ntasks", "4"),
-		FACT("true\n#ROTA --ntasks=4\n", "steps/0/ntasks", "4"), /* no steps: anywhere */
+		FACT("true\n#ROTA --ntasks=4\n", "steps/0/ntasks", "4"), /* without steps, options may be anywhere */
 		FACT("# ROTA --x\n##ROTA --x\n #ROTA --x\n#ROTATE --x\n#rota --x\n", "steps/0/ntasks", "1"),
 	};
 	(void)state;
 	FACTS(facts);
 }
 
-/* Step, command line, #ROTA, #SBATCH and #PBS lines. */
+/* Settings on the step line, on the command line, and on #ROTA, #SBATCH and #PBS lines. */
 static void precedence(void **state)
 {
 #define ALL_GIVEN "#PBS -l procs=2\n#SBATCH -n 3\n#ROTA -n 4\n"
@@ -169,7 +169,7 @@ static void precedence(void **state)
 		{BASH ALL_GIVEN "#ROTA step a -n 6\n", {0}, {{"steps/0/ntasks", "6"}}},
 		{BASH ALL_GIVEN "#ROTA step a -n 6\n",
 		 {"-n5"},
-		 {{"steps/0/ntasks", "5"}}}, /* one step: the command line is stronger */
+		 {{"steps/0/ntasks", "5"}}}, /* a single step: the command line takes precedence */
 		{BASH ALL_GIVEN "#ROTA step a -n 6\n#ROTA step b\n", {"-n5"}, {{"steps/0/ntasks", "6"}, {"steps/1/ntasks", "5"}}},
 		{BASH ALL_GIVEN "#ROTA step a -n 6\n#ROTA step b\n", {0}, {{"steps/1/ntasks", "4"}}},
 		{BASH "#ROTA --mem=1G\n#ROTA step a --mem-per-cpu=5\n",

@@ -9,7 +9,7 @@ static json_t *short_plan(const char *script)
 	return plan;
 }
 
-/* Check the members of a step besides those that each step has. */
+/* Check the members of a step, apart from those that every step has. */
 static void check_members(const json_t *plan, const char *path, const char *expected)
 {
 	static const char *const each[] = {"step_id", "name", "line", "topo", "spec"};
@@ -52,7 +52,7 @@ static void members_once(void **state)
 	json_decref(plan);
 }
 
-/* A step has the lines of its spec that differ; the lines at the end that it shares are in the plan's "spec_end". */
+/* A step has the lines of its spec that differ; the lines at the end of its spec that it shares are in the plan's "spec_end". */
 static void ends(void **state)
 {
 	json_t *plan =
@@ -116,7 +116,7 @@ static char *with_requests(const char *script)
 	return text;
 }
 
-/* A plan has the same steps, whether members come from "common" or from the step's own options. */
+/* A plan expands to the same steps, whether members come from "common" or from the steps' own options. */
 static void requested_one_by_one(void **state)
 {
 	static const char *const scripts[] = {

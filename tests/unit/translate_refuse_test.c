@@ -1,4 +1,4 @@
-/* translate_refuse_test.c - every refusal with its line and option. */
+/* translate_refuse_test.c - every refusal, with its line and option. */
 #include "tests/unit/translate_case.h"
 
 static void refused_lines(void **state)
@@ -300,7 +300,7 @@ static void limits(void **state)
 	json_decref(facts);
 }
 
-/* What the client sends beside the script is checked, too. */
+/* Facts that the client sends beside the script are checked, too. */
 static void requests(void **state)
 {
 	static const struct {

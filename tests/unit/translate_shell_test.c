@@ -1,4 +1,4 @@
-/* translate_shell_test.c - here-documents: what stands in one is no directive. */
+/* translate_shell_test.c - here-documents: lines within one are no directives. */
 #include "tests/unit/translate_case.h"
 
 /* Directives in a here-document have no effect; a text that only looks like a here-document hides none. */
@@ -14,7 +14,7 @@ static void here_documents(void **state)
 		{BASH "#ROTA step a\ncat <<EOF \\\n| sort\n#ROTA step x\nEOF\n#ROTA step b\n", "a:2-6 b:7-7"},
 		{BASH "#ROTA step a\nf() { # don't <<X\n  cat << EOF; }\n#ROTA step x\n EOF\nEOF\n#ROTA step b\nX\n",
 		 "a:2-7 b:8-9"},
-		{BASH "#ROTA step a\ncat <<EOF\n#ROTA step b\n", "a:2-3 b:4-4"}, /* no end */
+		{BASH "#ROTA step a\ncat <<EOF\n#ROTA step b\n", "a:2-3 b:4-4"}, /* the here-document has no end */
 		{BASH "#ROTA step a\necho $((1<<2)) $((x<<y))\n#ROTA step b\ny\n2\n", "a:2-3 b:4-6"},
 		{BASH "#ROTA step a\ncat <<<EOF\n#ROTA step b\nEOF\n", "a:2-3 b:4-5"},
 		{BASH "#ROTA step a\necho 'a <<EOF' \"b <<EOF\" \\<<EOF\n#ROTA step b\nEOF\n", "a:2-3 b:4-5"},

@@ -1,5 +1,5 @@
-/* translate_site_test.c - changes of the site's script: they count as options, displace what the user gave, and are refused by their
- * fields; what the script sees of a request. */
+/* translate_site_test.c - changes by the site's script: they count as options, take precedence over the user's, and are refused
+ * by field; and the fields that the script reads of a request. */
 #include "tests/unit/translate_case.h"
 
 static json_t *changed(const char *script, const char *const *options, const struct translate_change *changes, int count,
@@ -50,7 +50,7 @@ static void displaces_every_setting(void **state)
 	check_change(BASH "true\n", "account", "x", "job/account", "\"x\"");
 }
 
-/* Of a script of several steps, the options of the job are changed, and those on the step lines stay. */
+/* In a script of several steps, the job's options are changed, and options on step lines stay. */
 static void leaves_lines_of_steps(void **state)
 {
 	static const char script[] = BASH "#ROTA -p a\n#ROTA step one\n#ROTA step two -p c\n";

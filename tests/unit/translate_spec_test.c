@@ -1,4 +1,4 @@
-/* translate_spec_test.c - the spec of a step: lines, files, signals, arguments and all else that only the node needs. */
+/* translate_spec_test.c - the spec of a step: lines, files, signals, arguments and all other values that only the node needs. */
 #include "lib/arguments.h"
 #include "tests/unit/translate_case.h"
 

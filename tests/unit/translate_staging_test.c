@@ -1,4 +1,4 @@
-/* translate_staging_test.c - directives for burst_buffer.lua: where they count, how lines are joined, what is refused. */
+/* translate_staging_test.c - directives for burst_buffer.lua: where they count, how lines are joined, which are refused. */
 #include "tests/unit/translate_case.h"
 
 /* Translate a script of an instance whose directives have this name. */
@@ -52,7 +52,7 @@ static void head(void **state)
 	}
 }
 
-/* Another name, an instance without burst_buffer.lua, and a client that does not know. */
+/* Another directive name, an instance without burst_buffer.lua, and a client that does not know the instance. */
 static void names(void **state)
 {
 	static const char script[] = BASH "#BB_LUA a\n#DATA b\n";
@@ -91,7 +91,7 @@ static void command_line(void **state)
 	translate_problems_free(&problems);
 }
 
-/* What directives ask of a pool. */
+/* Requests of directives for space of a pool. */
 static void pools(void **state)
 {
 	static const struct {

@@ -47,7 +47,7 @@ static void edges(void **state)
 		 "b after a any, c after a fail, c after b start"},
 		{BASH "#ROTA step a\n#ROTA step b\n#ROTA step c --after=a?b:any\n", {0}, "c after a ok, c after b any"},
 		{BASH "#ROTA step a --array=0-3\n#ROTA step b --array=0,1,2,3 --after=a:corr\n", {0}, "b after a corr"},
-		{BASH "#ROTA step a --after=c\n#ROTA step b\n#ROTA step c\n", {0}, "a after c ok"}, /* forward */
+		{BASH "#ROTA step a --after=c\n#ROTA step b\n#ROTA step c\n", {0}, "a after c ok"}, /* an edge to a later step */
 		{BASH "#ROTA --after=812\n", {0}, "script after 812 ok"},
 		{BASH "true\n", {"--after=812.solve:any"}, "script after 812.solve any"},
 		{BASH "true\n", {"--dependency=afterany:812,7.x"}, "script after 812 any, script after 7.x any"},
@@ -98,7 +98,7 @@ static void steps(void **state)
 			 {"steps/0/line", "5"},
 			 {"steps/1/ntasks", "8"},
 			 {"steps/2/nodes_min", "2"},
-			 /* those of solve */ {"steps/2/nodes_max", "2"},
+			 /* the nodes of solve */ {"steps/2/nodes_max", "2"},
 			 {"steps/2/ntasks", "2"},
 			 {"steps/2/step_id", "2"},
 			 {"steps/3/step_id", "103"},
@@ -120,7 +120,7 @@ static void steps(void **state)
 		     "2"),
 		FACT("#ROTA step a\n#ROTA step b --same-nodes=a --nodes=3\n", "steps/0/nodes_max", "3"),
 		FACT("#ROTA step a --ntasks=6 --ntasks-per-node=2\n#ROTA step b --same-nodes=a\n", "steps/1/nodes_min", "3"),
-		FACT("#ROTA step a\n#ROTA step b\n", "steps/1/name", "\"b\""), /* empty steps may be */
+		FACT("#ROTA step a\n#ROTA step b\n", "steps/1/name", "\"b\""), /* steps may be empty */
 		FACT("#ROTA step a --workdir=/x\n#ROTA step b\n", "job/workdir", "\"/work\""),
 		FACT("#ROTA step a\n#ROTA step b --after=a?812\n", "steps/1/deps_any", "true"),
 		FACT("#ROTA step script\n#ROTA step Step-2_x\n", "steps/1/name", "\"Step-2_x\""),

@@ -1,4 +1,4 @@
-/* trust_test.c - files that somebody else can change are refused, whichever folder or link on the way gives the chance. */
+/* trust_test.c - files that another user can change are refused, whichever folder or link of the path makes that possible. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* unit.h - what the cmocka programs in this folder share: cmocka with its own needs, and a folder that goes away again. */
+/* unit.h - shared by the cmocka programs of this folder: cmocka with its headers, and a temporary folder for a test. */
 #ifndef ROTA_TESTS_UNIT_H
 #define ROTA_TESTS_UNIT_H
 
@@ -37,7 +37,7 @@ static inline int unit_folder_remove(void **state)
 	return nftw(unit_folder, unit_remove, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* A path in that folder; good until the third next call. */
+/* A path in that folder; valid until the third next call. */
 static inline const char *unit_path(const char *name)
 {
 	static char paths[4][256];

@@ -1,10 +1,10 @@
-/* watch_test.c - for how long the database's clock has run steadily: from the first reading on, and from each time it was set forward. */
+/* watch_test.c - how long the database's clock has run steadily: since the first reading, or since it was last set forward. */
 #include "tests/unit/unit.h"
 
 #include "nodemgr/watch.h"
 
 enum { SECOND = 1000000 };
-static const int64_t epoch = 1800000000LL * SECOND; /* what the database's clock says when ours says 0 */
+static const int64_t epoch = 1800000000LL * SECOND; /* the database's clock when the own monotonic clock is 0 */
 
 static void test_steady(void **state)
 {
@@ -14,7 +14,8 @@ static void test_steady(void **state)
 	assert_true(watch_read(&w, epoch + 100 * SECOND, 100 * SECOND, 101 * SECOND));
 	assert_int_equal(watch_seconds(&w, 101 * SECOND), 0);
 	for (int64_t now = 105 * SECOND; now < 200 * SECOND; now += 5 * SECOND) {
-		/* A look is judged by what the clock may say when it is sent, also where it was sent long before it is received. */
+		/* A call to judge leases uses the latest time that the clock may have when the call is sent, even if it is
+		 * received much later. */
 		assert_true(epoch + now <= watch_latest(&w, now));
 		assert_true(watch_read(&w, epoch + now, now, now + 3 * SECOND));
 	}
@@ -27,14 +28,14 @@ static void test_forward(void **state)
 	struct watch w = {0};
 	assert_true(watch_read(&w, epoch + 100 * SECOND, 100 * SECOND, 100 * SECOND));
 	int64_t ahead = epoch + 60 * SECOND;
-	assert_true(ahead + 105 * SECOND > watch_latest(&w, 105 * SECOND)); /* nobody is judged by this look */
+	assert_true(ahead + 105 * SECOND > watch_latest(&w, 105 * SECOND)); /* this call judges no lease */
 	assert_false(watch_read(&w, ahead + 105 * SECOND, 105 * SECOND, 106 * SECOND));
 	assert_int_equal(watch_seconds(&w, 106 * SECOND), 0);
 	assert_true(watch_read(&w, ahead + 110 * SECOND, 110 * SECOND, 110 * SECOND));
 	assert_int_equal(watch_seconds(&w, 116 * SECOND), 10);
 }
 
-/* Set back: leases seem to last longer, so nothing has to begin anew; back where it was is a step forward. */
+/* Set back: leases seem to last longer, so the watch goes on; set to its old time again: that is a step forward. */
 static void test_back(void **state)
 {
 	(void)state;
