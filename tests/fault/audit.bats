@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The audit finds damage: an instance that has run jobs of every kind passes, and each kind of damage is named.
+# The audit (audit.sql) finds damage: an instance that has run jobs of every kind passes, and each kind of damage is reported.
 
 load ../system/helper
 
@@ -30,7 +30,7 @@ teardown_file() {
 	instance_down
 }
 
-# damaged [DAMAGE]: the audit's output after the damage, which is then undone.
+# damaged [DAMAGE]: the audit's output after the SQL of the damage, which is then rolled back.
 damaged() {
 	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -qAt -v live="${LIVE:-0}" <<-END
 		begin;
@@ -46,7 +46,7 @@ damaged() {
 	END
 }
 
-# seen DAMAGE WHAT...: the audit names the damage as each of these.
+# seen DAMAGE WHAT...: the audit reports the damage as each of these violations.
 seen() {
 	local damage=$1 found what
 	shift
@@ -131,7 +131,8 @@ seen() {
 		update allocation set phase = 'ordered', ended_at = null, gone_at = null, started_at = started_at - interval '1 hour' where job_id = 1 and step_id = 0"
 	seen "$lost" "$what"
 	LIVE=1 seen "$lost" "$what"
-	# Not while its launch request is there, its node is away, the leader has had no time to ask, or the node has begun it.
+	# No violation while the launch request exists, the node is away, the leader has had no time to ask the node, or the node has
+	# begun the step.
 	for unless in "insert into node_order (node_id, kind, job_id, step_id, attempt, body, signature) select node_id, 'launch', job_id, step_id, attempt, '', ''
 			from allocation where job_id = 1 and step_id = 0" \
 		"update node_lease set lost_at = now()" "update node_lease set expires_at = now() - interval '1 s'" \

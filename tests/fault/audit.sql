@@ -1,11 +1,14 @@
--- audit.sql - what must be true of an instance whatever befell it. Each row of the answer is a violation: what, who, detail.
+-- audit.sql - invariants of an instance's rows that hold after any fault. Each row of the result is a violation: what, who,
+-- detail.
 --
 --	psql -X -h HOME/run -d rota -U postgres -v ON_ERROR_STOP=1 -At -f audit.sql
 --
--- It is one statement that only reads, so it sees one moment. From the rows that say what happened (event, attempt, allocation,
--- task_end) it judges what the columns that say how things stand must be. As it is, it expects an instance that has nothing left
--- to do; with -v live=1 it leaves out what only holds then, so a working instance, or a copy of one, can be looked at too. It
--- takes the nodes' sizes as they are now.
+-- It is one statement that only reads, so it sees one snapshot. From the rows that record events (event, attempt, allocation,
+-- task_end) it computes what the columns of the present state must be. By default it expects an instance without unfinished work;
+-- with -v live=1 it leaves out the rules that hold only then, so that a working instance, or a copy of one, can be audited too.
+-- It takes
+-- the present sizes
+-- of the nodes.
 \set QUIET on
 \if :{?live}
 \else
@@ -16,13 +19,14 @@ set search_path = rota, pg_temp;
 with final as (
 	select state from step_state where stage = 'final'
 ),
--- The log of each step, move by move.
+-- The transitions of each step, in order.
 move as (
 	select e.*, lag(e.to_state) over w as before, lead(e.at) over w as until, row_number() over w as nr, lead(e.event_id) over w is null as last
 	from event e
 	window w as (partition by e.job_id, e.step_id order by e.event_id)
 ),
--- What each node gave and took back, moment by moment. Where one ends and another begins in the same moment, the end comes first.
+-- Allocated resources of each node over time. Where one allocation ends and another begins at the same time, the end counts
+-- first.
 flow as (
 	select a.node_id, a.started_at as at, a.cpus, a.mem_mb from allocation a
 	union all
@@ -59,7 +63,7 @@ licence as (
 	group by f.license, f.at
 ),
 violation (what, who, detail) as (
-	-- Nothing given away twice, at any moment of the past.
+	-- No resource was allocated twice at any time.
 	select 'overbooked: more CPUs than the node has', n.name, format('%s of %s at %s', m.cpus, n.cpus, m.at)
 	from moment m join node n on n.node_id = m.node_id where m.cpus > n.cpus
 	union all
@@ -87,7 +91,7 @@ violation (what, who, detail) as (
 	union all
 	select 'overbooked: more licences than there are', l.license, format('%s of %s at %s', x.n, l.total, x.at)
 	from licence x join license l on l.license = x.license where x.n > l.total
-	-- What is counted as used is what open allocations hold.
+	-- Counters of used resources are the sums of the open allocations.
 	union all
 	select 'the node''s used columns are not the sum of its open allocations', n.name,
 		format('cpus %s, held %s; memory %s MiB, held %s', u.cpus_used, h.cpus, u.mem_used_mb, h.mem_mb)
@@ -114,7 +118,7 @@ violation (what, who, detail) as (
 	cross join lateral (select coalesce(sum(a.cpu_held_s), 0) as held_s from acct.allocation a
 		where a.job_id = s.job_id and a.step_id = s.step_id and a.attempt > 0) h
 	where abs(s.cpu_held_s - h.held_s) > 1e-3
-	-- What is looked up as it is written, is there.
+	-- References that no foreign key checks, because they are looked up when they are written.
 	union all
 	select 'a step of no request', internal.step_label(s.job_id, s.step_id), format('request %s', s.request_id)
 	from step s left join step_request r on r.job_id = s.job_id and r.step_id = s.request_id left join job j on j.job_id = r.job_id
@@ -123,8 +127,8 @@ violation (what, who, detail) as (
 	select 'an edge of no step, or of one that stands elsewhere', internal.step_label(e.job_id, e.step_id), format('edge %s, position %s', e.edge, e.topo)
 	from step_edge e left join step_request r on r.job_id = e.job_id and r.step_id = e.step_id and r.topo = e.topo
 	where r.job_id is null
-	-- The log of each step is one unbroken chain that leads to the state it is in, and reaches the end once, and once more after each requeue
-	-- of its job.
+	-- The transitions of each step form one chain that leads to the step's state, and reach a final state once, and once more
+	-- after each requeue of its job.
 	union all
 	select 'a move begins where the one before did not end', internal.step_label(m.job_id, m.step_id), format('%s: %s from %s, was %s', m.event_id, m.event, m.from_state, m.before)
 	from move m where m.from_state <> coalesce(m.before, 'pending')
@@ -146,7 +150,7 @@ violation (what, who, detail) as (
 	union all
 	select 'a step has an end without being final, or the other way round', internal.step_label(s.job_id, s.step_id), format('%s, ended at %s', s.state, s.ended_at)
 	from step s where (s.ended_at is not null) <> (s.state in (select state from final))
-	-- Attempts: 1 to n, each started once, one after the other, and over when the step is.
+	-- Attempts of a step: numbered from 1 to n, each started once, one after the other, and ended when the step has ended.
 	union all
 	select 'attempts are not numbered from 1 to the step''s', internal.step_label(s.job_id, s.step_id), format('step at %s; %s rows, highest %s', s.attempt, count(t.attempt), max(t.attempt))
 	from step s left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id
@@ -176,7 +180,7 @@ violation (what, who, detail) as (
 	from attempt t
 	join step s on s.job_id = t.job_id and s.step_id = t.step_id and s.attempt > t.attempt
 	where t.state = 'completed' or t.cause is null
-	-- Allocations: one for each node of the attempt, from its placing to its end.
+	-- Allocations of an attempt: one for each of its nodes, from the start of the attempt to its end.
 	union all
 	select 'not one allocation for each node of the attempt', internal.step_label(t.job_id, t.step_id), format('attempt %s: %s nodes, %s allocations', t.attempt, cardinality(t.node_ids), h.n)
 	from attempt t
@@ -187,17 +191,17 @@ violation (what, who, detail) as (
 	select 'allocations do not span their attempt', internal.step_label(t.job_id, t.step_id), format('attempt %s: %s to %s, allocations %s to %s',
 		t.attempt, t.ordered_at, t.ended_at, h.started_at, h.ended_at)
 	from attempt t
-	-- CPUs that are kept for a pre-dispatched element may be free since before it was ordered.
+	-- CPUs reserved for a pre-dispatched element may have been free since before the element was ordered.
 	cross join lateral (select min(a.started_at) filter (where not (a.predispatched and a.phase = 'ordered' and a.ended_at is null)) as started_at,
 		max(a.ended_at) as ended_at, count(*) filter (where a.ended_at is null) as open from allocation a
 		where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt) h
 	join step s on s.job_id = t.job_id and s.step_id = t.step_id
-	-- An element of an array may have stood ahead. A step that was sent ahead has held nothing if it was given back.
+	-- Pre-dispatched elements of arrays are excepted, as are steps sent ahead that were given back and so held nothing.
 	where h.started_at < t.ordered_at
 		or (h.started_at > t.ordered_at and (cardinality(t.node_ids) > 1 or (s.array_index is null and h.started_at is distinct from h.ended_at)))
 		or (h.started_at is null and h.open = 0) or (t.ended_at is not null and (h.open > 0 or h.ended_at <> t.ended_at))
 	union all
-	-- Times: of an attempt, of what its nodes reported, and of what ran within it. A lost node may have gone on for a while.
+	-- Times of attempts, of their nodes' reports and of their tasks are in order. A lost node may have gone on for a while.
 	select 'the times of an attempt are out of order', internal.step_label(t.job_id, t.step_id), format('attempt %s: placed %s, started %s, done %s, ended %s',
 		t.attempt, t.ordered_at, t.started_at, t.done_at, t.ended_at)
 	from attempt t
@@ -232,14 +236,16 @@ violation (what, who, detail) as (
 	from allocation a
 	left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 	where a.attempt > 0 and t.attempt is null
-	-- What completed has run: every task of it is there, with exit code 0, but those of nodes without which it went on (--no-kill, rota
+	-- Every task of a completed step has ended with exit code 0, apart from tasks on nodes without which the step went on
+	-- (--no-kill, rota
 	-- shrink).
 	union all
 	select 'completed, but not all of its tasks ended well', internal.step_label(t.job_id, t.step_id), format('attempt %s: %s of %s tasks', t.attempt, h.ok, h.tasks)
 	from attempt t
 	join step s on s.job_id = t.job_id and s.step_id = t.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-	-- Of several tasks, those on nodes that were lost or given back need no end; the only one does, though a node may be lost after it.
+	-- Tasks of a step with several tasks need no end on nodes that were lost or given back. A single task needs one, even if its
+	-- node is lost later.
 	cross join lateral (
 		select case when o.per_task then o.ok_here else o.ok end as ok, case when o.per_task then o.tasks_here else 1 end as tasks
 		from (
@@ -252,7 +258,7 @@ violation (what, who, detail) as (
 			where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
 		) o
 	) h
-	-- The task of a growth may be ended before it can end well, when the attempt that it grows has ended.
+	-- The task of a growth may be killed before it can succeed, when the attempt that it grows has ended.
 	where t.state = 'completed' and (h.ok <> h.tasks or t.started_at is null) and t.cause is distinct from 'grown_ended'
 	union all
 	select 'completed, but its last attempt did not', internal.step_label(s.job_id, s.step_id), format('attempt %s: %s', s.attempt, t.state)
@@ -260,14 +266,14 @@ violation (what, who, detail) as (
 	left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 	left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
 	where s.state = 'completed' and a.size is null and t.state is distinct from 'completed'
-	-- What was given back is of an attempt that went on, and not its first node.
+	-- A node that was given back belonged to an attempt that went on, and was not its first node.
 	union all
 	select 'a node was given back that its attempt did not have then', internal.step_label(a.job_id, a.step_id), format('attempt %s: %s held %s to %s, given back at %s',
 		a.attempt, n.name, a.started_at, a.ended_at, a.given_back_at)
 	from allocation a
 	join node n on n.node_id = a.node_id
 	where a.given_back_at < a.started_at or (:live = 0 and a.given_back_at is not null and a.ended_at is null)
-	-- Arrays and jobs count what their steps are.
+	-- Counters of arrays and jobs agree with the states of their steps.
 	union all
 	select 'an array does not count its elements', internal.step_label(a.job_id, a.step_id), format('running %s, is %s; completed %s, is %s; failed %s, is %s; size %s',
 		a.running, h.running, a.completed, h.completed, a.failed, h.failed, a.size)
@@ -282,7 +288,7 @@ violation (what, who, detail) as (
 	) h
 	where a.running <> h.running or a.completed <> h.completed or (a.rest_state is null and a.failed <> h.failed) or a.failed < h.failed
 		or h.n > a.size
-		-- An array that ended before it began has no elements to count.
+		-- An array that ended before any element began has no elements to count.
 		or (s.ended_at is not null) <> (a.completed + a.failed = a.size) and not (s.ended_at is not null and h.n = 0 and a.completed + a.failed = 0)
 	union all
 	select 'elements of an array share an index', internal.step_label(s.job_id, s.request_id), format('[%s] %s times', s.array_index, count(*))
@@ -305,13 +311,13 @@ violation (what, who, detail) as (
 		where r.job_id = j.job_id order by x.severity desc limit 1
 	) w
 	where j.ended_at is not null and j.state is distinct from w.state
-	-- Peers: nobody went before those they wait for, nobody went without those they go with.
+	-- Peers: no step was placed before the steps that it waits for had ended, or without the steps that it starts with.
 	union all
 	select 'placed before the step it waits for had ended so', internal.step_label(e.job_id, e.step_id), format('edge %s on %s.%s: %s %s, ended at %s, placed at %s',
 		e.edge, e.peer_job_id, e.peer_step_id, e."condition", p.state, p.ended_at, t.ordered_at)
 	from step_edge e
 	join step_request r on r.job_id = e.job_id and r.step_id = e.step_id and not r.deps_any
-	-- What was sent ahead and has not begun, or never has, waits for it on its node.
+	-- A step that was sent ahead and has not begun, or never has, waits on its node for the step before.
 	join attempt t on t.job_id = e.job_id and t.step_id = e.step_id and t.attempt = 1
 		and not (t.started_at is null and t.cause in ('withdrawn', 'node_lost'))
 		and not exists (select from step_ahead x where x.job_id = t.job_id and x.step_id = t.step_id and x.attempt = t.attempt)
@@ -370,7 +376,7 @@ violation (what, who, detail) as (
 	where t.ended_at is null and t.ordered_at < now() - interval '3 minutes'
 		and not exists (select from node_order o where o.node_id = a.node_id and o.kind = 'launch' and o.job_id = a.job_id
 			and a.step_id = any (o.step_id || o.also) and o.attempt = a.attempt)
-	-- From here on: what holds when there is nothing left to do.
+	-- From here on: rules that hold when no work is left.
 	union all
 	select 'not over: checkpoint', internal.step_label(c.job_id, c.step_id), format('generation %s is %s', c.generation, c.state)
 	from checkpoint c where :live = 0 and c.state in ('asked', 'taking')

@@ -31,7 +31,8 @@ setup() {
 	cd "$BATS_TEST_TMPDIR"
 }
 
-# worker: takes turns of a generator, and saves its turn with 8 MB that follow from it, over and over. Its log: "start ATTEMPT GENERATION TURN".
+# worker: a program that takes turns of a number generator, and saves its turn with 8 MB that follow from it, over and over. Its
+# log: "start ATTEMPT GENERATION TURN".
 worker() {
 	cat <<-'END'
 		#!/bin/bash
@@ -56,7 +57,8 @@ worker() {
 	END
 }
 
-# counter: appends a number that follows from the last one to a file that stays open, over and over. It is saved as it is.
+# counter: a program that appends a number that follows from the last one to a file that stays open, over and over. CRIU saves it
+# unchanged.
 counter() {
 	cat <<-'END'
 		#!/bin/bash
@@ -74,7 +76,8 @@ counter() {
 	END
 }
 
-# victim KIND: sets `victim` to the process to kill, if there is one of that kind. No number is taken that another process has by now.
+# victim KIND: sets `victim` to the process to be killed, if there is one of that kind. A pid that another process has by now is
+# not taken.
 victim() {
 	local name
 	case $1 in
@@ -92,7 +95,7 @@ criu_keeper() {
 	pgrep -x rota-keeper -d, | xargs -r pgrep -u "$EVE" -o -x rota-checkpoint -P | xargs -r ps -o ppid= | tr -d ' '
 }
 
-# A process rota-checkpoint lives for a moment, so there is no pause between two looks.
+# A process rota-checkpoint lives only for a moment, so look for it without a pause.
 find_victim() {
 	local n
 	for ((n = 0; n < 1000; n++)); do
@@ -129,7 +132,7 @@ files_are_whole() {
 		where c.job_id = $job and c.state in ('complete', 'restoring', 'restored')")
 }
 
-# starts_from_last: each attempt whose program has started began from the last generation that was complete then.
+# starts_from_last: each attempt whose program has started began from the last generation that was complete at that time.
 starts_from_last() {
 	superuser "select format('attempt %s started from %s, and %s was complete', s.attempt, s.generation, l.last) from rota.checkpoint_start s
 		cross join lateral (select coalesce(max(c.generation), 0) as last from rota.checkpoint c
@@ -137,7 +140,8 @@ starts_from_last() {
 		where s.job_id = $job and s.started_at is not null and s.generation <> l.last"
 }
 
-# killed_at_random JOB KEEPER KIND...: kill processes of these kinds while the job saves and goes on; one of two times its keeper too.
+# killed_at_random JOB KEEPER KIND...: kill processes of these kinds while the job saves and goes on; with every second kill its
+# keeper too.
 killed_at_random() {
 	local job=$1 keeper=$2 kinds kind victim n count=${ROTA_KILLS:-6} seed=${ROTA_SEED:-$RANDOM}
 	shift 2
@@ -150,12 +154,12 @@ killed_at_random() {
 		kind=${kinds[RANDOM % ${#kinds[@]}]}
 		sleep "0.$(printf %03d $((RANDOM % 600)))"
 		kill_one "$kind"
-		# One of two comes when the first is being dealt with, as when the next attempt starts.
+		# Every second kill comes while the first is being handled, as when the next attempt starts.
 		if ((RANDOM % 2)); then
 			sleep "0.$(printf %03d $((RANDOM % 400)))"
 			! victim "$keeper" || kill_one "$keeper"
 		fi
-		since=$(date -u +%FT%T.%NZ) # of this machine, on which the database is
+		since=$(date -u +%FT%T.%NZ) # the clock of this machine, which is also the database's
 		eventually rota up >up.log 2>&1
 		eventually answers
 		eventually has_moved_on
@@ -167,7 +171,7 @@ killed_at_random() {
 	echo "killed: $(awk '{ n[$1]++ } END { for (kind in n) printf "%s %d, ", kind, n[kind] }' kills)attempts: $(superuser "select max(attempt) from rota.attempt where job_id = $job"), generations: $(superuser "select count(*) filter (where complete_at is not null) || ' complete, ' || count(*) filter (where complete_at is null) || ' failed' from rota.checkpoint where job_id = $job")" >&3
 }
 
-# generated COUNT: as many numbers of the generator.
+# generated COUNT: the first COUNT numbers of the generator.
 generated() {
 	local n y=1
 	for ((n = 1; n <= $1; n++)); do
@@ -180,7 +184,7 @@ generated() {
 	worker >worker.sh
 	job=$(rota submit --parsable worker.sh)
 	killed_at_random "$job" keeper keeper keeper saver launcher procmgrd database
-	# The result is that of an undisturbed run of as many turns, and each start was from a turn that was saved.
+	# The result is that of an undisturbed run of as many turns, and each attempt started from a turn that was saved.
 	read -r i x <result
 	[ "$(generated "$i" | tail -n 1)" = "$i $x" ]
 	[ "$(awk '$3 == 0 && $4 != 0 || $3 > 0 && $4 % 5 != 0' starts)" = "" ]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# A backup of a working instance, restored elsewhere with its keys: the restored one takes up the backup's jobs, once, and
-# ends them; the first one goes on undisturbed.
+# A backup of a working instance is restored elsewhere with its keys: the restored instance continues the backup's jobs, each
+# once, to their ends; the first instance goes on undisturbed.
 
 load ../system/helper
 
@@ -70,7 +70,7 @@ script() { # NAME <<END
 	"$(pg_config --bindir)/pg_restore" -h "$SECOND/run" -U postgres -d postgres --create --exit-on-error "$SECOND_DIR/dump"
 	export ROTA_HOME=$SECOND
 	adds_up live
-	rota admin db restored --yes # as the manual has it: job numbers go on above what nodes and daemons may have seen
+	rota admin db restored --yes # as the manual says: job numbers continue above those that nodes and daemons may have seen
 }
 
 start_database() {
@@ -87,7 +87,7 @@ start_database() {
 	rota wait --timeout=60 1 2 3 || true
 	[ "$(superuser "select count(*) from rota.job where ended_at is null")" = 0 ]
 	[ "$(superuser "select string_agg(state, ' ') from rota.job where job_id in (1, 2, 3)")" = "completed completed completed" ]
-	# Attempts that ran at the time of the backup have ended here, and ran again as other attempts.
+	# Attempts that ran at the time of the backup have ended here as lost, and their steps ran again as other attempts.
 	[ "$(superuser "select count(*) from rota.attempt where job_id = 1 and step_id = 0 and attempt = 1 and state = 'node_fail'")" = 1 ]
 	[ "$(superuser "select count(*) from rota.attempt where job_id = 1 and step_id = 0 and attempt = 2 and state = 'completed'")" = 1 ]
 	job=$(rota submit --parsable "$ROTA_TEST_DIR/held.sh")

@@ -26,7 +26,7 @@ def judged(*lines):
 
 class LedgerTest(unittest.TestCase):
     def test_well(self):
-        """A task that was killed has no end; its successor begins after everything that it wrote."""
+        """A task that was killed has no end in the ledger; its successor begins after all of its lines."""
         verdict = judged(*WELL)
         self.assertTrue(verdict.good())
         self.assertEqual(verdict.begun, 3)
@@ -81,7 +81,7 @@ class SubstepTest(unittest.TestCase):
         self.found((*SUB_WELL, "subbegin 1.a 1 2.0.3 n1 205 9 2.1"), cut, doubled=1)
 
     def test_missing(self):
-        """Rows or ends that are missing, of an attempt that was not cut off."""
+        """Rows or ends of an attempt that was not cut off are missing."""
         self.found(SUB_WELL, ROWS[:1], lost=1)
         self.found(SUB_WELL, (ROWS[0]._replace(whole=False),))
         self.found(SUB_WELL[:-1], ROWS, lost=1)
@@ -89,7 +89,7 @@ class SubstepTest(unittest.TestCase):
         self.found(SUB_WELL, (), wrong=2)
 
     def test_grown(self):
-        """A run may be lost with a node of a growth, the last one may not."""
+        """A run may be lost with a node of a growth, but not the last run."""
         grown = tuple(row._replace(grown=True) for row in ROWS)
         lost = SUB_WELL[:2] + SUB_WELL[3:]
         self.found(lost, ROWS, lost=1)
@@ -128,7 +128,7 @@ class StagingTest(unittest.TestCase):
             self.assertEqual(self.judged(("1", "staging_out", "data_out failed", "1", what), result={"a": b"text"}), (0, 0, 1))
 
     def test_array(self):
-        """Only its elements have data."""
+        """Only the elements of the array have data."""
         self.assertEqual(self.judged(("1", "complete", "", "0", "array")), (0, 0, 0))
         self.assertEqual(self.judged(("1", "array", "", "0", "array")), (0, 0, 1))
 

@@ -1,4 +1,4 @@
--- burst_buffer.lua - staging of the campaign's jobs: each function is done by stage.sh beside this file.
+-- burst_buffer.lua - staging of the campaign's jobs: stage.sh, beside this file, implements each function.
 for _, name in ipairs{"setup", "data_in", "pre_run", "post_run", "data_out", "job_teardown"} do
 	_G["slurm_bb_" .. name] = function(job)
 		if not os.execute("@FOLDER@/stage.sh " .. name .. " " .. job) then return slurm.ERROR, name .. " failed" end

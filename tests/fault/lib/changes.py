@@ -30,7 +30,7 @@ esac
 
 
 def prepare(folder):
-    """The program, in a folder of its own, and the folder for what it leaves."""
+    """Write the program and make the folder for its records, both in a folder of their own."""
     for place, mode in (("programs", 0o755), ("changes", 0o1777)):
         os.mkdir(f"{folder}/{place}")
         os.chmod(f"{folder}/{place}", mode)
@@ -40,7 +40,7 @@ def prepare(folder):
 
 
 def judge_changes(verdict, instance):
-    """No task saw another preparation than it asked for, no program ran beside itself, and no change is open or unverified."""
+    """Check that no task saw another preparation than it requested, no two runs of the program overlapped, and no change is open or unverified."""
     place = f"{instance.folder}/changes"
     for name, findings in (("wrong", verdict.wrong), ("doubled", verdict.doubled)):
         if os.path.exists(f"{place}/{name}"):

@@ -12,9 +12,9 @@ import time
 from lib.images import NODE as MACHINE_NODE
 from lib.instance import DISK_NODE, FAR_NODE, LEASE, MARGIN, NODES, alive, look, send, thaw
 
-# Seconds; the last ones are around a lease: within it, within the margin after it, and longer than both.
+# Lengths of outages in seconds; the last ones are around a lease: within it, within the margin after it, and longer than both.
 FREEZES = (0.2, 0.2, 0.5, 0.5, 0.5, 1, 1, 2, LEASE - 1, LEASE + 2, LEASE + MARGIN + 2)
-# Faults that end no running task, whenever they come.
+# Faults that end no running task, at any time.
 HARMLESS = {"kill-procmgrd", "kill-launcher", "kill-leader", "kill-follower", "kill-nodemgrd", "kill-runnerd", "kill-credd", "kill-munged", "kill-backend", "kill-client",
             "kill-stepmgr", "kill-agent", "freeze-agent", "freeze-leader", "freeze-follower", "freeze-nodemgrd", "freeze-runnerd", "freeze-credd", "freeze-munged", "freeze-stepmgr",
             "terminate-backend", "step-clock"}
@@ -42,7 +42,7 @@ class Faults:
         return rows
 
     def next(self):
-        """Each kind comes once before any comes again, in random order."""
+        """Each kind of fault comes once before any comes again, in random order."""
         if not self.bag:
             self.bag = sorted(self.kinds)
             self.random.shuffle(self.bag)
@@ -53,7 +53,7 @@ class Faults:
         return name, what
 
     def harmless(self):
-        """Whether all that was injected should have disturbed no task."""
+        """Whether none of the injected faults should have disturbed a task."""
         return set(self.count) <= HARMLESS
 
     # targets
@@ -70,7 +70,7 @@ class Faults:
             return self.drawn(inst.stepmgrs()), ""
         if role == "agent":
             return self.drawn(inst.agents()), ""
-        if role in ("nodemgrd", "runnerd"):  # of runnerd's two processes either
+        if role in ("nodemgrd", "runnerd"):  # either of runnerd's two processes
             return self.drawn(inst.named(role, "", "")), ""
         if role == "credd":
             return next((pid for pid in inst.named("rota-credd", "", "")), 0), ""
@@ -106,7 +106,7 @@ class Faults:
         return f"pid {pid} {where}".strip() + (f" for {seconds:g} s" if verb == "freeze" else "")
 
     def probe(self, verb, at):
-        """A job that waits only for the missing leader, submitted through the remaining jobmgrd."""
+        """Submit a job through the remaining jobmgrd; it waits only for the missing leader."""
         self.probes += 1
         number = f"probe-{self.probes}"
         serves = next((conf for conf, name in ((self.instance.conf, "1"), (self.instance.second_conf, "2"))
@@ -140,7 +140,7 @@ class Faults:
         return f"pid {pid}, away for {seconds:g} s"
 
     def kill_clients(self):
-        """For a while, some clients are killed within their first milliseconds."""
+        """For a while, some clients of users are killed within their first milliseconds."""
         before = self.load.clients_killed
         self.load.kill_clients = True
         time.sleep(2)
@@ -148,7 +148,7 @@ class Faults:
         return f"{self.load.clients_killed - before} clients"
 
     def evacuate(self):
-        """What runs on a node is moved off it. The repair has the node serve again, whatever is left there."""
+        """Evacuate a node. The repair makes the node serve again, whatever is left there."""
         node = f"n{self.random.randint(1, NODES)}"
         if self.instance.rota("admin", "node", "evacuate", node, "--no-checkpoint=requeue", timeout=10).returncode:
             return None
@@ -171,7 +171,7 @@ class Faults:
         return f"{FAR_NODE}: {seconds:+d} s"
 
     def expire_certificate(self):
-        """The database's certificate has ended when the far node connects again, and is renewed."""
+        """The database's certificate has expired when the far node connects again; then it is renewed."""
         self.instance.renew_certificate(expired=True)
         self.instance.sql(f"select pg_terminate_backend(pid) from pg_stat_activity where usename = 'rota_node_{FAR_NODE}'")
         time.sleep(self.random.uniform(1, 4))
@@ -183,7 +183,7 @@ class Faults:
         return MACHINE_NODE
 
     def cut_power_in_change(self):
-        """Within five seconds, while the node is taken out, made anew or verified."""
+        """Kill the program within five seconds, while the node is drained, made anew or verified."""
         until = time.monotonic() + 5
         while time.monotonic() < until:
             if self.instance.sql("select 1 from rota.node_reboot where ended_at is null and image is not null"):

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Controller prolog and epilog of the campaign: take a moment, and report a second run of the same one at the same time.
+# Controller prolog and epilog of the campaign: takes a moment, and reports a second hook of the same attempt and kind at the same
+# time.
 folder=${0%/*}/hooks
 exec 9>"$folder/$ROTA_HOOK.$ROTA_STEP_LABEL.$ROTA_ATTEMPT"
 flock -n 9 || echo "$ROTA_HOOK of $ROTA_STEP_LABEL, attempt $ROTA_ATTEMPT" >>"$folder/beside"

@@ -32,7 +32,7 @@ echo "${{2:-}}" >"ask.new.$$" && mv "ask.new.$$" ask
 while [ -e ask ]; do sleep 0.05; done
 """
 
-# Within the namespace of the node's programs: its boot id and image in the place of the machine's.
+# Run within the namespace of the node's programs: its boot id and image replace the machine's.
 START = """mount --bind "$0/boot_id" /proc/sys/kernel/random/boot_id && mount --bind "$0/made" "$0/../os" && exec "$@" """
 
 
@@ -68,7 +68,7 @@ class Machine(threading.Thread):
                                             "--config", inst.conf, "--node", NODE])
 
     def processes(self):
-        """All that runs on the node."""
+        """All processes of the node."""
         home, found = f"{self.instance.home}/node/{NODE}", []
         for folder in glob.glob("/proc/[0-9]*"):
             try:
@@ -81,7 +81,7 @@ class Machine(threading.Thread):
         return found
 
     def boot(self, image=None):
-        """Kill all, and come with this image, or the one that it has."""
+        """Kill all processes of the node, and start it with this image, or with the one that it has."""
         with self.lock:
             while pids := self.processes():
                 for pid in pids:

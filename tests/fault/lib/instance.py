@@ -21,7 +21,7 @@ DISK_MB = 12
 
 
 def look(pid):
-    """Name, the kernel's state letter and parent of a process: T is stopped, X does not exist."""
+    """Name, the kernel's state letter and parent of a process; T: stopped, X: does not exist."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
             name, _, rest = stat.read().partition(" (")[2].rpartition(") ")
@@ -101,7 +101,7 @@ class Instance:
         """Start four nodes; raises if that fails."""
         settings = {"node.lease": self.lease, "node.lease_margin": MARGIN, "node.grace": 1, "nodemgr.period": 1, "node.disk_floor_mb": 2,
                     "controller.prolog": f"{self.folder}/hook.sh", "controller.epilog": f"{self.folder}/hook.sh"}
-        if self.ahead:  # nothing is sent ahead of a prolog of the controller
+        if self.ahead:  # nothing is sent ahead if the controller has a prolog
             settings |= {"node.ahead": self.ahead, "controller.prolog": ""}
         settings |= {"credentials.keys": f"{self.folder}/cred", "credentials.period": 1}
         if os.path.exists(f"{self.folder}/burst_buffer.lua"):
@@ -178,7 +178,7 @@ class Instance:
         self.set_clock(0)
 
     def set_clock(self, seconds):
-        """The offset of the far node's calendar from the machine's."""
+        """The difference of the far node's time of day from the machine's, in seconds."""
         with open(f"{self.clock_file}.new", "w", encoding="ascii") as file:
             file.write(f"{seconds:+d}\n")
         os.chmod(f"{self.clock_file}.new", 0o644)
@@ -188,7 +188,7 @@ class Instance:
         self.run("ip", "-n", self.space, "link", "set", f"{self.link}f", "up" if plugged else "down")
 
     def child(self, name, words, environment=None):
-        """A daemon that `rota up` does not start; started again if it has died."""
+        """Start a daemon that `rota up` does not start, or start it again if it has died."""
         if name in self.children and self.children[name].poll() is None:
             return
         with open(f"{self.home}/log/{name}.log", "ab") as log:
@@ -297,12 +297,12 @@ class Instance:
     # the end
 
     def secrets(self):
-        """Files of nodes, logs and the database that have what is in credentials."""
+        """Files of nodes, logs and the database that contain the secrets of credentials."""
         done = self.run("grep", "-rlaE", "campaign-secret-[0-9]", f"{self.home}/node", f"{self.home}/log", f"{self.home}/pg/data")
         return done.stdout.split()
 
     def stop(self):
-        """rota down; returns what is left after it, as a list of texts."""
+        """Stop the instance; returns leftovers as a list of texts."""
         left = []
         done = self.rota("down", timeout=180)
         if done.returncode:

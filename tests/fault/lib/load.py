@@ -1,4 +1,4 @@
-"""The stream of jobs: what is submitted, and how each step may end.
+"""The stream of jobs: the jobs that are submitted, and the states in which each step may end.
 
 Every submission has a key and is sent until it is answered, by clients some of which are killed half way: the job is known by
 its key whatever became of the answer. Jobs are a seeded draw, so the same seed gives the same scripts in the same order.
@@ -12,12 +12,12 @@ from lib.changes import PREPARED
 from lib.images import IMAGED, IMAGES
 from lib.instance import FAR_NODE
 
-LIVE = 14  # jobs that are not over, at most, before another one is submitted
+LIVE = 14  # unfinished jobs, at most, before another one is submitted
 SEVERAL = 3  # jobs of a submission of kind "several"
 
 HEAD = "#!/bin/bash\n#ROTA --time=5:00 --output=/dev/null\n. {task}\n"
 
-# Saves itself every second and at turn 20, where it is queued again.
+# A job that saves itself every second and at turn 20, where it is queued again.
 SAVED = """#ROTA --checkpoint=app --checkpoint-signal=B:USR1 --checkpoint-interval=0:01 --checkpoint-dir=@FOLDER@/stage/checkpoints
 saved() {
 	local turn=0 asked=
@@ -30,7 +30,7 @@ saved() {
 		asked=
 		echo "$turn" >"$ROTA_CHECKPOINT_DIR/turn"
 		[ "$turn" != 20 ] || return 85
-		rota checkpoint --done 2>/dev/null # where the database is away, there is no checkpoint
+		rota checkpoint --done 2>/dev/null # while the database is away, no checkpoint is made
 	done
 }
 during saved
@@ -50,7 +50,7 @@ during staged
 # Directives for burst_buffer.lua.
 DIRECTIVES = {"staged": "#BB_LUA stage", "elements": "#BB_LUA stage pool=cells capacity=1", "elements-cancelled": "#BB_LUA stage pool=cells capacity=1"}
 
-# Kinds of jobs: name, weight, script. D is a random duration. Steps end as `completed` unless ENDS says otherwise.
+# Kinds of jobs: name, weight, script. D is a random duration. Steps end as `completed` unless ENDS has other states for them.
 KINDS = (
     ("single", 6, "work D\n"),
     ("long", 4, "work 12\n"),
@@ -181,7 +181,7 @@ sealed() {
 during sealed
 """),
     ("saved", 4, SAVED),
-    # Steps of lower tiers, which others end, suspend or have saved.
+    # Jobs of lower tiers, which preempting steps end, suspend or have saved.
     ("gives-way", 4, "#ROTA --qos=ended\nwork 6\n"),
     ("waits", 4, "#ROTA --qos=paused\nwork 6\n"),
     ("saves", 3, "#ROTA --qos=saved\n" + SAVED),
@@ -191,7 +191,7 @@ during sealed
 
 GROWTH = "grow"  # name of the jobs that `rota grow` submits
 
-# How steps may end, by kind and step; a step that may not be requeued is lost with its node.
+# States in which steps may end, by kind and step; a step that must not be requeued ends with its node.
 ENDS = {
     ("once", "script"): {"completed", "node_fail"},
     ("bad", "script"): {"failed"},
@@ -238,7 +238,7 @@ class Load(threading.Thread):
         return text
 
     def submit(self, kind, number, conf=None):
-        """Submit until there is an answer: the id (the first of several), or None if the database refuses or time is up."""
+        """Submit until there is an answer: the id (the first of several), or None if the database refuses it or time is up."""
         several = kind == "several"
         key = f"campaign-{number}"
         names = [f"{key}-{i}.sh" for i in range(SEVERAL if several else 1)]
@@ -277,7 +277,7 @@ class Load(threading.Thread):
         return None
 
     def act(self, words):
-        """One try: commands that must take effect are repeated when the campaign ends."""
+        """Run a command once: commands that must take effect are repeated when the campaign ends."""
         self.instance.rota(*words, conf=self.random.choice((self.instance.conf, self.instance.second_conf)), timeout=10)
 
     def treat(self, kind, job):
@@ -311,7 +311,7 @@ class Load(threading.Thread):
             self.act(("release", element))
 
     def renew(self):
-        """Add the credential of jobs of kind "sealed" anew; whether that succeeded."""
+        """Add the credential of jobs of kind "sealed" anew; returns whether that succeeded."""
         self.secrets += 1
         path = f"{self.instance.folder}/secret"
         with open(path, "w", encoding="ascii") as file:
@@ -338,7 +338,7 @@ class Load(threading.Thread):
             time.sleep(self.random.uniform(0, 0.3))
 
     def set_free(self):
-        """Release and resume everything at the end, because an owner's command may have been lost."""
+        """Release and resume all jobs at the end, because an owner's command may have been lost."""
         rows = self.instance.sql("select distinct job_id, state, held from rota.step where ended_at is null and (held <> '' or state = 'suspended')")
         for job, state, held in rows or []:
             self.instance.rota("release" if held else "resume", job, timeout=20)

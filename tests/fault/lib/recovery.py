@@ -20,7 +20,7 @@ class Recovery:
         self.leaders.append((key, at, verb))
 
     def procmgrd(self, node, pid, at):
-        """Watches for the next procmgrd of a node, without delaying the campaign."""
+        """Watch for the next procmgrd of a node, without delaying the campaign."""
         threading.Thread(target=self.watch, args=(node, pid, at), daemon=True).start()
 
     def watch(self, node, pid, at):
@@ -33,7 +33,7 @@ class Recovery:
             time.sleep(0.01)
 
     def returns(self):
-        """The moments when PostgreSQL was back, without its first start."""
+        """The times when PostgreSQL was ready again, without its first start."""
         moments = []
         with open(f"{self.instance.home}/log/postgres.log", encoding="utf-8", errors="replace") as log:
             for line in log:
@@ -58,7 +58,7 @@ class Recovery:
         return float(rows[0][0]) if rows and rows[0][0] else None
 
     def lines(self):
-        """The distributions, as lines of text."""
+        """The distributions of recovery times, as lines of text."""
         moments = self.returns()
         samples = {
             "leader killed -> next start": [self.start(key, at) for key, at, verb in self.leaders if verb == "kill"],

@@ -48,7 +48,7 @@ def prepare(folder, seed):
 
 
 def contents(folder):
-    """Names and bytes of the files of a folder, None if it is not there."""
+    """Names and contents of the files of a folder; None if it does not exist."""
     if not os.path.isdir(folder):
         return None
     files = {}
@@ -79,7 +79,7 @@ def judge_staging(verdict, instance):
 
 
 def judge_moved(verdict, rows, pool, result):
-    """rows: job, its key, its transfers with their states. result(KEY): what came out of it."""
+    """rows: job, its client key, its transfers with their states. result(KEY): the files that were staged out."""
     verdict.staged += len(rows)
     for job, key, states in rows:
         if states != "in done, out done, drop dropped":
@@ -89,7 +89,7 @@ def judge_moved(verdict, rows, pool, result):
 
 
 def judge_rows(verdict, rows, pool, result):
-    """rows: number, state of its staging, message, successful calls of data_out, what it is. result(NUMBER): what came out of it."""
+    """rows: staging number, state, message, successful calls of data_out, kind of the object. result(NUMBER): the files that were staged out."""
     verdict.staged = len(rows)
     for number, state, message, outs, what in rows:
         if state != "complete" or message:

@@ -5,8 +5,8 @@ or open, but what began in it began once for each run.
 """
 from collections import namedtuple
 
-# One row of rota.substep, or of an attempt without any (`substep` is 0). `whole`: the attempt ended by itself. `grown`: it had growths or gave
-# nodes back, so its sub-steps may have lost runs with nodes.
+# One row of rota.substep, or of an attempt without sub-steps (`substep` is 0). `whole`: the attempt ended by itself. `grown`: it
+# had growths or gave nodes back, so runs of its sub-steps may have been lost with nodes.
 Row = namedtuple("Row", "label attempt whole substep tasks retry runs state exit_code cause command grown", defaults=[False])
 
 QUERY = """
@@ -34,7 +34,7 @@ def judge_substeps(verdict, ledger, instance):
 
 
 def judge_lines(verdict, ledger):
-    """The ledger by itself: every end is that of the process that began last."""
+    """Check the ledger by itself: every end is that of the process that began last."""
     for key, lines in ledger.substeps.items():
         last = None
         for _, what, process, code in lines:
@@ -61,8 +61,8 @@ def judge_rows(verdict, ledger, rows):
 
 
 def judge_runs(verdict, row, tasks):
-    """No run begins twice. In a whole attempt nothing but the loss of a node ends a task, so each begin has its end before the next
-    begin. Where nodes may be lost or given back, this holds for the last run."""
+    """No run of a sub-step begins twice. In a whole attempt only the loss of a node ends a task early, so each begin has its end before the next
+    begin. If nodes may be lost or given back, this holds for the last run only."""
     for task, lines in tasks.items():
         words = [line[1] for line in lines]
         most = row.runs if row.whole else row.retry + 1

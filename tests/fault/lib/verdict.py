@@ -55,7 +55,7 @@ class Ledger:
 
 
 def judge(instance, load, ledger, harmless):
-    """`harmless`: no fault that was injected should have disturbed a task."""
+    """`harmless`: none of the injected faults should have disturbed a task."""
     verdict = Verdict()
     judge_causes(verdict, instance, harmless)
     judge_ledger(verdict, ledger)
@@ -90,7 +90,7 @@ def name(key):
 
 
 def judge_ledger(verdict, ledger):
-    """The ledger by itself: no task twice, no task beside its successor."""
+    """Check the ledger by itself: no task runs twice, and none beside its successor."""
     verdict.begun, verdict.substeps = len(ledger.begins), len(ledger.substeps)
     verdict.wrong += [f"a line of the ledger that no task writes: {line}" for line in ledger.torn]
     for key, lines in ledger.begins.items():
@@ -154,7 +154,7 @@ def judge_attempts(verdict, instance, ledger):
 
 
 def judge_causes(verdict, instance, harmless):
-    """What ended attempts: the tasks or their owner, and nothing else if no fault should have."""
+    """Check the causes of ends: attempts ended by their tasks or their owner, and by nothing else if all faults were harmless."""
     rows = instance.sql("select cause, count(*) from rota.attempt group by cause order by 2 desc, 1")
     modes = instance.sql("select 'preempted by ' || mode, sum(times) from rota.preempted group by mode order by 1")
     verdict.causes = ", ".join(f"{cause} {count}" for cause, count in rows + modes)

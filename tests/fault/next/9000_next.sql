@@ -1,4 +1,4 @@
--- A migration that only tests/fault/upgrade applies. It does what later migrations will do, to a database with rows.
+-- A migration that only tests/fault/upgrade applies. It makes changes as later migrations will, in a database with rows.
 
 -- Add a column to a table of jobs, and fill it.
 alter table rota.job add column next_note text;
