@@ -17,7 +17,7 @@ def begun(ledger):
 
 
 def rate(ledger, seconds):
-    """Elements that begin in a second, measured for so many."""
+    """Elements that begin in a second, measured for so many seconds."""
     first, began = begun(ledger), time.monotonic()
     time.sleep(seconds)
     return (begun(ledger) - first) / (time.monotonic() - began)
@@ -28,7 +28,7 @@ def held(instance, job):
 
 
 def filled(instance, job, enough):
-    """Waits until the nodes hold so many elements."""
+    """Wait until the nodes hold so many elements."""
     until = time.monotonic() + 60
     while held(instance, job) < enough:
         if time.monotonic() > until:
@@ -49,7 +49,7 @@ def frozen(instance, ledger, seconds):
 
 
 def reported(instance, job, size):
-    """Seconds until all that has ended is in the database, and the array is done."""
+    """Seconds until all ends are in the database, and the array has ended."""
     began = time.monotonic()
     instance.rota("wait", "--quiet", "--timeout=600", job)
     done = instance.sql(f"select count(*) from rota.step where job_id = {job} and array_index is not null and state = 'completed'")

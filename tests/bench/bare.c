@@ -19,8 +19,8 @@ enum { MOST = 64 };
 extern char **environ;
 
 struct slot {
-	pid_t pid; /* 0: nothing runs here */
-	int next;  /* of the element's programs */
+	pid_t pid; /* 0: no process runs in this slot */
+	int next;  /* index of the element's next program */
 };
 
 static double now(void)

@@ -17,7 +17,7 @@ import time
 
 from lib import load, pending, process
 
-MB, STEP = 40, 200 / 2 ** 20  # what jobmgrd may have: so much, and so much a pending step
+MB, STEP = 40, 200 / 2 ** 20  # MiB that jobmgrd may take: a constant, and so much for each pending step
 
 
 def stream(instance, path, size):

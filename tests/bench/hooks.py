@@ -55,7 +55,7 @@ def ended(instance, size):
 
 
 def rest(instance, pause=0.05):
-    """Until no hook is due. The times that are measured are those of the database; who looks too often takes CPU from what is measured."""
+    """Wait until no hook is due. The times that are measured are the database's; polling too often takes CPU from what is measured."""
     began = time.monotonic()
     while instance.sql("select count(*) from rota.hook_pending") != "0":
         time.sleep(pause)

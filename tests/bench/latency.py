@@ -27,7 +27,7 @@ class Pipe:
 
 
 def rest(instance, job):
-    """Until nothing of the job is left, and its notifications have been handled."""
+    """Wait until nothing of the job is left, and its notifications have been handled."""
     instance.rota("wait", "--quiet", job)
     time.sleep(0.1)
 

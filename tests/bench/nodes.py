@@ -40,7 +40,7 @@ def used(instance):
 
 
 def idle(instance, seconds):
-    """Per cent of a processor; no job may begin or end meanwhile."""
+    """CPU use of an idle instance, in per cent of a processor; no job may begin or end meanwhile."""
     time.sleep(min(seconds, 10))
     before, began = used(instance), time.monotonic()
     time.sleep(seconds)
@@ -58,7 +58,7 @@ def wide(instance, path, count):
 
 
 def measure(bench, count, size, turns, seconds):
-    """Per cent of a processor, steps a second, seconds of the step on all nodes."""
+    """CPU use in per cent of a processor, steps a second, seconds of the step on all nodes."""
     with bench.instance(nodes=1, conf={"launcher.virtual": count}) as instance:
         serve_all(instance, count, instance.slots)
         path = load.script(instance)

@@ -39,7 +39,7 @@ STATE = 'echo state >"$ROTA_CHECKPOINT_DIR/state"'
 STAYS = "echo $ROTA_JOB_ID $EPOCHREALTIME >{pipe}\nexec sleep 600\n"
 ENDS = "echo $ROTA_JOB_ID $EPOCHREALTIME >{pipe}\n"
 
-# Works for some turns with 100 MB of state, and writes what it has spent into the file that its argument names.
+# Works for some turns with 100 MB of state, and writes the time that it has spent into the file that its argument names.
 PERIODIC = """#!/usr/bin/env python3
 #ROTA --output=/dev/null
 {options}
@@ -117,7 +117,7 @@ class Scene:
         return self.instance.rota("submit", "--parsable", *(["--each"] + [path] * count if count > 1 else [path])).split()
 
     def end(self, jobs):
-        """Cancel them, and wait until nothing of them is left."""
+        """Cancel these jobs, and wait until nothing of them is left."""
         self.instance.rota("cancel", "--quiet", *jobs)
         self.until(f"""select (select count(*) from rota.allocation where gone_at is null and job_id in ({','.join(jobs)})) +
             (select count(*) from rota.job where ended_at is null and job_id in ({','.join(jobs)}))""", "0")
@@ -130,7 +130,7 @@ class Scene:
                 raise RuntimeError(f"not {wanted} within {seconds} s: {query}")
 
     def running(self, jobs):
-        """Until jobs that wrote their lines also run by the database: others are neither suspended nor saved."""
+        """Wait until jobs that wrote their lines are running in the database, too: others are neither suspended nor saved."""
         self.low.take(jobs)
         self.until(f"select count(*) from rota.step where state = 'running' and job_id in ({','.join(jobs)})", str(len(jobs)))
 
@@ -180,7 +180,7 @@ def many_start(scene, low, high, count, saved):
 
 
 def hostile(scene, high, victims, jobs, count):
-    """As many more jobs come when the victims run again: how often one is taken within its minimal run time."""
+    """As many more jobs come when the victims run again: returns how often a victim is preempted within its minimal run time."""
     scene.end(jobs)
     scene.running(victims)
     more = scene.submit(high, count)

@@ -15,7 +15,7 @@ echo '{"expires": 4000000000}' >&3
 
 
 def renew(instance, count):
-    """Seconds until all are renewed."""
+    """Seconds until all credentials are renewed."""
     before = int(instance.sql("select sum(renewals) from rota.credential"))
     began = time.monotonic()
     instance.sql("update rota.credential set wanted_at = now(), renew_at = now(); notify rota_credential")

@@ -62,7 +62,7 @@ class Kdc:
         return path
 
     def log(self, pattern):
-        """When the tickets began that lines of this kind are about."""
+        """When the tickets began that KDC log lines of this kind are about."""
         with open(f"{self.folder}/kdc.log", encoding="utf-8") as file:
             return [int(match[1]) for match in map(pattern.search, file) if match]
 

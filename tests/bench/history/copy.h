@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Rows of one table, one after the other; all zero: none. */
+/* Rows of one table, one after the other; all zero: no rows. */
 struct copy_rows {
 	char *bytes;
 	size_t size, room;

@@ -22,7 +22,7 @@ struct due_list {
 	int64_t order;
 };
 
-/* Counts as one more pending event of its job, if it has one. */
+/* Counts as one more pending event of its job, if the event has a job. */
 void due_add(struct due_list *l, int64_t at, enum what what, struct job *j, int number);
 
 /* The first event; there must be one. */

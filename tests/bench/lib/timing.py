@@ -18,7 +18,7 @@ def run(instance, *words):
 
 
 def several(count, once, warm=3):
-    """`once()` so often, sorted, after some runs that fill caches and do not count."""
+    """The durations of `once()`, called so often, sorted, after some calls that fill caches and do not count."""
     for _ in range(warm):
         once()
     return sorted(once() for _ in range(count))
