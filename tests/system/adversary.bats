@@ -56,24 +56,24 @@ teardown() {
 	[ -z "$jobs" ] || rota cancel $jobs >/dev/null
 }
 
-# script NAME <<END: a file that all can read.
+# script NAME <<END: make a file that all users can read.
 script() {
 	cat >"$ROTA_TEST_DIR/$1"
 }
 
-# submit USER [OPTION]... SCRIPT: as that user, from their folder; the job's id.
+# submit USER [OPTION]... SCRIPT: submit as that user, from their folder; prints the job's id.
 submit() {
 	local user=$1
 	shift
 	(cd "$ROTA_TEST_DIR/$user" && as "$user" rota submit --parsable "$@")
 }
 
-ended() { # JOB: state, cause and message of its first step, once it has ended
+ended() { # JOB: prints state, cause and message of its first step, once the step has ended
 	rota wait --timeout=120 "$1" >/dev/null 2>&1 || [ $? -ne 124 ] || { echo "job $1 does not end" >&2; return 1; }
 	rota sql -Atc "select state || '|' || cause || '|' || coalesce(message, '') from rota.step where job_id = $1 and step_id = 0"
 }
 
-# read_ends JOB...: the same of many, into END by job.
+# read_ends JOB...: the same for many jobs, into the array END by job.
 read_ends() {
 	local job end
 	declare -gA END=()
@@ -86,13 +86,13 @@ step_is() { # JOB STATE
 	[ "$(rota sql -Atc "select state from rota.step where job_id = $1 and step_id = 0")" = "$2" ]
 }
 
-processes_of() { # USER: how many there are, zombies aside
+processes_of() { # USER: prints the number of that user's processes, without zombies
 	ps -o stat= -u "$1" | grep -cv '^Z' || true
 }
 
 # The API
 
-# credential METHOD TARGET [BODY [OPTION OF munge]...]: Eve's, over this request.
+# credential METHOD TARGET [BODY [OPTION OF munge]...]: prints a credential of Eve for this request.
 credential() {
 	local method=$1 target=$2 body=${3:-}
 	shift $(($# < 3 ? $# : 3))
@@ -100,14 +100,14 @@ credential() {
 		as "$EVE" munge --socket="$MUNGE" "$@"
 }
 
-# request CREDENTIAL PATH [OPTION OF curl]...: status and answer of Eve's request.
+# request CREDENTIAL PATH [OPTION OF curl]...: prints status and answer of Eve's request.
 request() {
 	local credential=$1 path=$2
 	shift 2
 	as "$EVE" curl -s -m 120 -w ' [%{http_code}]' --unix-socket "$GATE" -H "Authorization: Munge $credential" "$@" "http://gate$path" || true
 }
 
-# raw SECONDS <BYTES: the API's answer to these bytes, for so long.
+# raw SECONDS <BYTES: prints the API's answer to these bytes within that time.
 raw() {
 	perl -MIO::Socket::UNIX -MTime::HiRes=alarm -e '
 		$SIG{PIPE} = "IGNORE"; $SIG{ALRM} = sub { exit }; alarm shift; $| = 1;
@@ -292,7 +292,7 @@ raw() {
 	END
 	job=$(submit "$VIC" "$ROTA_TEST_DIR/quick.sh")
 	rota wait --timeout=120 "$job"
-	kill "$pid" # it has been at it all the while
+	kill "$pid" # the attack has gone on all the while
 	wait "$pid" || true
 }
 
@@ -312,7 +312,7 @@ raw() {
 		echo ran
 	END
 	other=$(MARK=other submit "$EVE" "$ROTA_TEST_DIR/other.sh")
-	alter() { # NAME SQL: a job of Vic's with a script of its own, altered; :job, :other stand for the jobs
+	alter() { # NAME SQL: submit a job of Vic with a script of its own, and alter rows by the SQL; :job, :other stand for the jobs
 		local job
 		printf '#!/bin/sh\n#ROTA --hold --output=%%j.out\n# %s\necho ran\n' "$1" >"$ROTA_TEST_DIR/$1.sh"
 		job=$(MARK=$1 submit "$VIC" "$ROTA_TEST_DIR/${3:-$1.sh}")
@@ -347,14 +347,14 @@ raw() {
 	[ "$(rota sql -Atc "select count(*) from rota.task_end where job_id in ($(IFS=,; echo "${jobs[*]}"))")" = 0 ]
 	[ ! -e "$ROTA_TEST_DIR/$VIC/evil" ]
 	[ ! -e /etc/evil ]
-	# A modify does not make it valid.
+	# A modification of the job does not make the altered row valid.
 	job=$(submit "$VIC" "$ROTA_TEST_DIR/spec.sh")
 	superuser "update rota.step_request set spec = replace(spec, 'per_task=1:0', 'per_task=1:1') where job_id = $job"
 	refused "not as its owner submitted it" as "$VIC" rota modify --time=5 "$job"
 	[ "$(rota nodes --json | jq -r '[.nodes[].state] | unique | .[]')" = up ]
 }
 
-# Replay: a trigger copies every launch request, and removes it where `take` says so.
+# Replay: a trigger copies every launch request, and deletes it if `take` selects it.
 steal_orders() {
 	superuser "create table if not exists public.stolen as select * from rota.node_order with no data;
 		create table if not exists public.take (job_id bigint);
@@ -455,7 +455,7 @@ orders_taken() {
 	[ ! -e /tmp/evil ]
 }
 
-# The translator has a new partition within a second.
+# The translator reads new partitions within a second.
 partition_known() {
 	local job
 	job=$(submit "$VIC" --hold -p "$1" "$ROTA_TEST_DIR/quick.sh" 2>/dev/null) && as "$VIC" rota cancel "$job"
@@ -492,7 +492,7 @@ partition_known() {
 		refused "" submit "$EVE" "--comment=$name" "$ROTA_TEST_DIR/name.sh"
 		refused "" submit "$EVE" "--output=$name" "$ROTA_TEST_DIR/name.sh"
 	done
-	# What the client would refuse is refused by the API too, or shown as text.
+	# Names that the client would refuse are refused by the API too, or shown as text.
 	job=$(submit "$EVE" --hold "$ROTA_TEST_DIR/name.sh")
 	for reason in '\u001b[2J' 'two\nlines' 'a\u202eb' 'a\u2066b' 'a\u0085b' "$(head -c 2000 /dev/zero | tr '\0' a)"; do
 		body='{"jobs":["'$job'"],"reason":"'$reason'"}'
@@ -660,13 +660,13 @@ nowhere() { # PATTERN FILE
 		ulimit -u 60
 		bomb() { bomb | bomb & sleep 30; }
 		bomb &
-		exec sleep 1 # a shell would wait long for a process of its own
+		exec sleep 1 # a shell would wait long for a free process
 	END
 	job=$(submit "$EVE" "$ROTA_TEST_DIR/bomb.sh")
 	run ended "$job"
 	[ "$(processes_of "$EVE")" = 0 ]
 	[ "$(rota nodes --json | jq -r '[.nodes[].state] | unique | .[]')" = up ]
-	# One that is killed early.
+	# A fork bomb that is killed early.
 	job=$(sed -i 's/exec sleep 1/exec sleep 60/' "$ROTA_TEST_DIR/bomb.sh" && submit "$EVE" "$ROTA_TEST_DIR/bomb.sh")
 	eventually bombs
 	as "$EVE" rota cancel "$job"

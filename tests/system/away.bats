@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# With node.ahead, nodes hold work for a while: an array goes on while the database is away, each of its elements runs once, and all of
-# it is known afterwards.
+# With node.ahead, nodes hold work for a while: an array goes on while the database is away, each of its elements runs once, and
+# the database has all results afterwards.
 
 load helper
 
@@ -26,7 +26,7 @@ teardown() {
 	[ -z "$STOPPED" ] || kill -CONT $STOPPED 2>/dev/null || true
 	[ -s "$ROTA_HOME/pg/data/postmaster.pid" ] || server start
 	eventually serves
-	# Another leader does not know that elements were withdrawn a moment ago, so it sends work ahead at once.
+	# Another leader has no record of the withdrawal a moment ago, so it sends work ahead at once.
 	kill_now "$(pid_of jobmgrd)"
 	rota up >/dev/null
 	eventually serves
@@ -45,8 +45,8 @@ serves() {
 	rota queue >/dev/null 2>&1
 }
 
-# submit_array SIZE [OPTION]...: elements of a tenth of a second, each of which writes its index and its attempt into the ledger. While there is
-# the file HALT, none of them ends, so that none begins that has no CPU yet.
+# submit_array SIZE [OPTION]...: elements of a tenth of a second, each of which writes its index and its attempt into the ledger.
+# While the file HALT exists, none of them ends, so that no element without a CPU begins.
 submit_array() {
 	printf '#!/bin/bash\necho "$ROTA_ARRAY_INDEX $ROTA_ATTEMPT" >>%s\nwhile [ -e %s ]; do sleep 0.1; done\nsleep 0.1\n' "$LEDGER" "$HALT" >"$BATS_TEST_TMPDIR/array.sh"
 	(cd /tmp && rota submit --parsable --output=/dev/null --time=1:00 --array=0-$(($1 - 1)) "${@:2}" "$BATS_TEST_TMPDIR/array.sh")
@@ -60,14 +60,14 @@ has_lines() {
 	[ "$(lines)" -ge "$1" ]
 }
 
-# goes_on COUNT: so many more attempts of elements begin.
+# goes_on COUNT: wait until so many more attempts of elements have begun.
 goes_on() {
 	local before
 	before=$(lines)
 	eventually has_lines $((before + $1))
 }
 
-# The number of elements that nodes hold and have not started, as far as the database knows.
+# The number of elements that nodes hold and have not started, according to the database.
 held() {
 	superuser "select count(*) from rota.allocation where job_id = $1 and ended_at is null and started_at is null"
 }
@@ -76,13 +76,13 @@ holds() {
 	[ "$(held "$1")" -ge "$2" ]
 }
 
-# begins_are_known JOB: the database knows of all elements that have begun.
+# begins_are_known JOB: the database has the starts of all elements that have begun.
 begins_are_known() {
 	[ "$(superuser "select count(*) from acct.attempt where job_id = $1 and started_at is not null")" = "$(lines)" ]
 }
 
-# stands_ahead JOB COUNT: nodes have fetched so many elements, none of which begins before HALT is removed. How fast the elements end decides
-# how many are sent, so they run until there are enough; meanwhile some of these begin.
+# stands_ahead JOB COUNT: nodes have fetched so many elements, none of which begins before HALT is removed. The number sent
+# depends on how fast elements end, so elements run until there are enough; meanwhile some of those sent begin.
 stands_ahead() {
 	local try
 	for try in {1..10}; do
@@ -96,7 +96,8 @@ stands_ahead() {
 	fetches "$1"
 }
 
-# fetches STEP: its nodes have read all orders that were made, since one to the step that was made later is done.
+# fetches STEP: the nodes of the step have read all orders made so far, because they have taken an order about the step that is
+# made now.
 fetches() {
 	rota signal CONT "$1" >/dev/null
 	is_done() { [ "$(superuser "select count(*) from rota.node_order where job_id = ${1%.*} and kind = 'signal'")" = 0 ]; }
@@ -127,7 +128,7 @@ completes() {
 	is_right "${3:-}"
 }
 
-# tree PID: it and all processes below it.
+# tree PID: prints the pids of the process and of all its descendants.
 tree() {
 	local child
 	echo "$1"
@@ -171,7 +172,7 @@ tree() {
 	eventually rota cancel "$job"
 	rota wait "$job" || true
 	[[ "$(ends "$job")" == *cancelled* ]]
-	# Most of what was held then has never begun.
+	# Most of the elements that the nodes held then never began.
 	[ "$(superuser "select count(*) >= 100 from rota.attempt where job_id = $job and cause = 'withdrawn'")" = t ]
 	is_right
 }
@@ -180,7 +181,7 @@ tree() {
 	job=$(submit_array 2000)
 	stands_ahead "$job" 600
 	first=$(cd /tmp && rota submit --parsable --output=/dev/null --time=1:00 --priority=1000 --cpus-per-task=4 --wrap true)
-	# It gets all CPUs of a node, which are free when what runs there ends, since what was held there has gone.
+	# The job gets all CPUs of a node once the running elements there have ended, because the elements held there were withdrawn.
 	is_first() {
 		[ "$(superuser "select count(*) from rota.node n where n.state = 'up' and not exists (select from rota.allocation a
 			where a.node_id = n.node_id and a.job_id = $job and a.ended_at is null and a.started_at is null)")" = 1 ]
@@ -216,7 +217,7 @@ tree() {
 	rm "$HALT"
 	goes_on 50
 	launcher=$(pid_of launcher n2)
-	kill -STOP "$launcher" # so that it forks nobody meanwhile
+	kill -STOP "$launcher" # so that the launcher forks no process meanwhile
 	kill_now $(tree "$launcher")
 	server start
 	eventually serves
@@ -241,12 +242,12 @@ tree() {
 	mv "$ROTA_HOME/pg/copy" "$ROTA_HOME/pg/data"
 	server start
 	eventually serves
-	# Where the newer server had the record of a task and not that of its end, the node may have the end alone.
+	# If the newer server had the record of a task but not of its end, the node may have only the end.
 	completes "$job" 900 "completed, but not all of its tasks ended well"
 }
 
-# submit_chain: a, b after a, c after b, each on one CPU; a and b wait for their go-files, and each step writes its name and attempt into the
-# ledger when it begins, and "end" between them when it ends. a exits with what is in its go-file.
+# submit_chain: steps a, b after a, c after b, each on one CPU; a and b wait for their go-files. Each step writes its name and
+# attempt into the ledger when it begins, and "end" with them when it ends. a exits with the status in its go-file.
 submit_chain() {
 	cat >"$BATS_TEST_TMPDIR/chain.sh" <<-END
 		#!/bin/bash
@@ -274,12 +275,12 @@ go() {
 	chmod 0644 "$GO.$1"
 }
 
-# has_line TEXT: a step has begun, or ended.
+# has_line TEXT: a step has begun or ended, by a line of the ledger.
 has_line() {
 	grep -qxF "$1" "$LEDGER"
 }
 
-# is_sent JOB STEPS: so many of its steps stand ahead.
+# is_sent JOB STEPS: so many of its steps have been sent ahead.
 is_sent() {
 	[ "$(superuser "select count(*) from rota.step_ahead where job_id = $1")" = "$2" ]
 }
@@ -300,14 +301,14 @@ chain_node() {
 	superuser "select n.name from rota.allocation a join rota.node n using (node_id) where a.job_id = $1 and a.step_id = 0"
 }
 
-# chain_has_run_once JOB: all of it has completed, and the steps after the first one have begun once.
+# chain_has_run_once JOB: all its steps have completed, and the steps after the first one have begun once.
 chain_has_run_once() {
 	[ "$(states "$1")" = "a:completed b:completed c:completed" ] &&
 		[ "$(grep -cx 'b [0-9]*' "$LEDGER")" = 1 ] &&
 		[ "$(grep -cx 'c [0-9]*' "$LEDGER")" = 1 ]
 }
 
-# Charges of b and c: from the end of the step before to their own, within what their nodes reported.
+# Charges of b and c: from the end of the step before to their own end, within the times that their nodes reported.
 charges_are_right() {
 	[ "$(superuser "select bool_and(a.started_at = p.ended_at and a.ended_at = s.ended_at and a.started_at <= e.started_at and e.ended_at <= a.ended_at)
 		from rota.step s join rota.step p on p.job_id = s.job_id and p.step_id = s.step_id - 1
@@ -411,7 +412,7 @@ charges_are_right() {
 	node=$(chain_node "$job")
 	server stop -m immediate
 	launcher=$(pid_of launcher "$node")
-	kill -STOP "$launcher" # so that it forks nobody meanwhile
+	kill -STOP "$launcher" # so that the launcher forks no process meanwhile
 	kill_now $(tree "$launcher")
 	server start
 	eventually serves
@@ -447,7 +448,7 @@ charges_are_right() {
 	eventually serves
 	eventually is_sent "$job" 0
 	[ "$(states "$job")" = "a:running b:pending c:pending" ]
-	# Nothing is sent any more: another leader would do so at once.
+	# No step is sent ahead any more: another leader would do so at once.
 	go a
 	eventually has_line "b 2"
 	is_sent "$job" 0

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bin/bootstrap on a system that lacks packages, which programs of this file stand for: nothing is installed.
+# bin/bootstrap on a system that lacks packages. Programs of this file stand for those of the system, so nothing is installed.
 
 load helper
 
@@ -7,7 +7,7 @@ teardown() {
 	rm -rf -- "${FAKE:?}"
 }
 
-# Programs in the place of those that bin/bootstrap calls: sudo works below $FAKE, apt-get notes what it sees there.
+# Programs in place of those that bin/bootstrap calls: sudo works below $FAKE, and apt-get records what it finds there.
 fake_system() {
 	FAKE=$(mktemp -d "${TMPDIR:-/tmp}/rota-test.XXXXXX")
 	mkdir -p "$FAKE/bin" "$FAKE/tmp"
@@ -46,13 +46,13 @@ fake_bootstrap() {
 	[[ $(cat "$FAKE/apt") == *"install "*" postgresql munge | create_main_cluster = false" ]]
 	[[ $output == *"Debian's own PostgreSQL cluster was not made"* ]]
 	[ ! -e "$FAKE/etc/postgresql-common/createcluster.d" ]
-	# What the machine has already stays.
+	# A file that the machine has already stays.
 	mkdir -p "$FAKE/etc/postgresql-common/createcluster.d"
 	echo "ssl = on" >"$FAKE/etc/postgresql-common/createcluster.d/local.conf"
 	[ "$(id -u)" != 0 ] || chown -R games "$FAKE/etc"
 	fake_bootstrap munge
 	[[ $(cat "$FAKE/apt") == *" munge | ssl = on" && $output != *cluster* ]]
-	# Also after a failure.
+	# The same after a failure of apt-get.
 	fake_bootstrap postgresql broken
 	[ "$status" = 1 ]
 	[[ $(cat "$FAKE/apt") == *" postgresql | "*"create_main_cluster = false" ]]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Staging by the site's burst_buffer.lua: the order of its functions, what waits for them, what follows from a failure.
+# Staging by the site's burst_buffer.lua: the order of its functions, jobs that wait for them, effects of failures.
 
 load helper
 load staging
@@ -41,7 +41,8 @@ post_run $who $(id -un) COMPLETED
 data_out $who $(id -un) COMPLETED
 test_data_out $who $(id -un) COMPLETED
 job_teardown false $who" ]
-	# Each process has the account of the daemons, the folder /, and nothing of the job or the submitter in its environment.
+	# Each process of a function has the account of the daemons, the folder /, and nothing of the job or the submitter in its
+	# environment.
 	account=$(stat -c '%u %g' "$ROTA_HOME/run/hook/staging")
 	[ "$(id -u)" != 0 ] || [ "$account" = "$(id -u rota) $(id -g rota)" ]
 	for function in $ALL; do
@@ -364,7 +365,7 @@ test_data_in of job $job
 	cd "$BATS_TEST_TMPDIR"
 	printf '#!/bin/bash\n#BB_LUA refused\n' >refused
 	refused "no $(id -un) here" rota check refused
-	run submit "fine %j" # its symbols have no values yet
+	run submit "fine %j" # the symbols of its directives have no values yet
 	[ "$status" = 0 ]
 	[[ "$output" == *"welcome to fine %j"* ]]
 	job=${lines[-1]}
@@ -383,7 +384,7 @@ test_data_in of job $job
 	[ "$status" = 0 ]
 	[ "$output" = "$(id -u)|$(id -g)|a b|\$(touch evil)|;|'|--json|-x" ]
 	[ ! -e evil ]
-	[ "$(rota admin hook status | wc -l)" = 0 ] # no newline of its own
+	[ "$(rota admin hook status | wc -l)" = 0 ] # without a newline of its own
 	run rota admin hook status --json x
 	[ "$(jq -r .lines <<<"$output")" = "$(id -u)|$(id -g)|x" ]
 	[ "$(rota admin hook status bytes | od -An -c | tr -d ' ')" = 'a\tb?c?\nd\n' ]
@@ -411,9 +412,9 @@ test_data_in of job $job
 	refused "2 of your calls of slurm_bb_get_status are under way" as "$EVE" rota admin hook status
 	run as "$ANN" rota admin hook status
 	[ "$status" = 0 ]
-	rota status >/dev/null # jobmgrd serves others
+	rota status >/dev/null # jobmgrd serves other clients
 	sleeps
-	# Who leaves has the function killed, and may ask again.
+	# A client that leaves has its call of the function killed, and may ask again.
 	kill "$(pgrep -u "$EVE" -fx "[^ ]*rota admin hook status hang 1")"
 	eventually as "$EVE" rota admin hook status
 	wait
@@ -555,7 +556,8 @@ test_data_in of job $job
 	mv "$SITE/kept.lua" "$SITE/burst_buffer.lua"
 }
 
-# example_install: the example of the sources is burst_buffer.lua, with folders of the users below SITE/pool, and the script SITE/example.
+# example_install: install the example of the sources as burst_buffer.lua, with folders of the users below SITE/pool, and a script
+# SITE/example.
 example_install() {
 	cp "$SITE/burst_buffer.lua" "$SITE/kept.lua"
 	sed -e "s,^local POOL = .*,local POOL = \"$SITE/pool\"," -e "s,^local FAST = .*,local FAST = \"$SITE/fast\"," \
@@ -571,7 +573,7 @@ example_install() {
 	chown rota: "$SITE/fast"
 }
 
-# example_submit BODY DIRECTIVE: a job of ANN.
+# example_submit BODY DIRECTIVE: submit a job of ANN.
 example_submit() {
 	printf '#!/bin/bash\n#BB_LUA %s\n%s\n' "$2" "$1" >"$SITE/example"
 	(cd /tmp && as "$ANN" rota submit --parsable --output=/dev/null "$SITE/example")
@@ -635,7 +637,7 @@ example_remove() {
 	eventually is_staging "$job" complete
 	[ "$(readlink "$pool/$ANN/run/links/link")" = "$pool/$EVE/private" ]
 
-	# What is there already stays.
+	# Files that exist already stay.
 	job=$(example_submit true "output=run/links")
 	rota wait --timeout=60 "$job"
 	eventually failed "data_out: run/links exists already"

@@ -18,19 +18,20 @@ teardown_file() {
 	return "$status"
 }
 
-# array INDICES DIRECTIVE [OPTION]...: an array whose elements write what they have of numbers and of burst_buffer.lua. Prints its job.
+# array INDICES DIRECTIVE [OPTION]...: an array whose elements print the numbers and variables of burst_buffer.lua that they find.
+# Prints its job.
 array() {
 	printf '#!/bin/bash\n#BB_LUA %s\n[ ! -e %s/fails.$ROTA_ARRAY_INDEX.$ROTA_ATTEMPT ] || exit 1\necho "$ROTA_JOB_ID $SLURM_JOB_ID $SLURM_JOBID $SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_ID $BB_PATH" >%s/has.$ROTA_JOB_ID.$ROTA_ARRAY_INDEX\n' \
 		"$2" "$SITE" "$SITE" >"$BATS_TEST_TMPDIR/script"
 	(cd "$BATS_TEST_TMPDIR" && rota submit --parsable --output=/dev/null --array="$1" "${@:3}" script)
 }
 
-# number JOB INDEX: the number of an element.
+# number JOB INDEX: prints the staging number of an element.
 number() {
 	sql "select job_id from acct.staging where array_job_id = $1 and array_index = $2"
 }
 
-# element JOB INDEX: the state of its data.
+# element JOB INDEX: prints the state of the element's data.
 element() {
 	sql "select state from acct.staging where array_job_id = $1 and array_index = $2"
 }
@@ -62,7 +63,7 @@ runs_element() {
 	[ ! -e "$SITE/log.$job" ]
 	[ "$(sql "select count(distinct job_id) from acct.staging where array_job_id = $job")" = 6 ]
 	run rota show "$id"
-	[ "$status" != 0 ] # the number is that of no job
+	[ "$status" != 0 ] # the staging number is the number of no job
 }
 
 @test "an element starts when its data is in, whatever the others wait for; queue, show, why and hook list say so" {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Staging by the site's burst_buffer.lua: a time-out, a cancel and the death of a daemon in each stage. A test has a job for each function,
-# all at once. The jobs have space of a pool, so that real_size is called for them.
+# Staging by the site's burst_buffer.lua: a time-out, a cancellation and the death of a daemon in each stage. A test has one job
+# for each function, all at once. The jobs have space of a pool, so that real_size is called for them.
 
 load helper
 load staging
@@ -24,7 +24,7 @@ setup() {
 	declare -gA job=()
 }
 
-# timeouts SECONDS: runnerd ends functions after so many seconds.
+# timeouts SECONDS: set the time after which runnerd kills functions.
 timeouts() {
 	grep -q "^other_timeout *= *$1$" "$ROTA_HOME/etc/rota.conf" && return
 	sed -i "s/^\(other\|stage_in\|stage_out\)_timeout *=.*/\1_timeout = $1/" "$ROTA_HOME/etc/rota.conf"
@@ -84,7 +84,8 @@ has_state() {
 	for function in $ALL; do
 		eventually gone "${job[$function]}"
 	done
-	# Functions do run programs, so something was killed. On a busy machine not each gets so far in its 3 seconds.
+	# Functions do run programs, so killing has an effect here. On a busy machine not every function starts its program within 3
+	# seconds.
 	compgen -G "$SITE/sleeper.*"
 }
 
@@ -176,7 +177,8 @@ has_state() {
 	eventually is_staging "$job" complete
 }
 
-# expected DAEMON FUNCTION: what is called of a job in whose FUNCTION the daemon dies. Without the database, runnerd ends its calls.
+# expected DAEMON FUNCTION: prints the calls for a job in whose FUNCTION the daemon dies. Without the database, runnerd ends its
+# calls.
 expected() {
 	case $1:$2 in
 	jobmgrd:*) echo "$ALL" ;;

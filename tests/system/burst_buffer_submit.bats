@@ -88,7 +88,7 @@ latest() {
 	[ "$(directives "$job")" = "#DATA two" ]
 	# The script of such a job has the directives after its first line.
 	[ "$(head -n 2 "$SITE/script.$job.setup")" = $'#!/bin/sh\n#DATA two' ]
-	# Variables of the function paths are in the place of the client's.
+	# The variables of the function paths replace those of the client.
 	run -0 --separate-stderr env BB_PATH=mine BB_OWN=mine rota run --bb="#DATA two" sh -c 'echo "$ROTA_JOB_ID $BB_PATH $BB_SIGN $BB_OWN"'
 	[[ $output =~ ^([0-9]+)\ /fast/([0-9]+)\ a=b\ mine$ && ${BASH_REMATCH[1]} == "${BASH_REMATCH[2]}" ]]
 	printf '#DATA three\n#DATA four\n' >file

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# Steps that save themselves: asked for, every so often, ahead of the time limit, by exit code 85; and go on with the same result.
+# Steps that save themselves: on request, at intervals, before the time limit, by exit code 85; they go on with an undisturbed
+# run's result.
 
 load helper
 
@@ -32,7 +33,7 @@ setup() {
 	chmod 755 .
 }
 
-# site_drivers: drivers of the site. copy: of programs that keep what they have done in a file done. broken: it cannot save. half: it has no
+# site_drivers: drivers of the site. copy: for programs that keep their progress in a file done. broken: cannot save. half: has no
 # program restart.
 site_drivers() {
 	mkdir "$DRIVERS"/{copy,broken,half}
@@ -43,7 +44,7 @@ site_drivers() {
 	chmod -R 755 "$DRIVERS"
 }
 
-# What the worker finds without a disturbance: 600 turns of a generator.
+# The result of a worker without a disturbance: 600 turns of a number generator.
 worker_result() {
 	local i x=1
 	for ((i = 0; i < 600; i++)); do x=$(((x * 1103515245 + 12345) % 2147483648)); done
@@ -51,7 +52,7 @@ worker_result() {
 }
 
 # worker [LINE]...: a job that takes 600 turns, and waits at turn 300 until there is a file go. It saves itself when it is signalled.
-# MODE: done, it says so and goes on; exit, it ends with exit code 85; deaf, it does not.
+# MODE: done, it reports the checkpoint and goes on; exit, it ends with exit code 85; deaf, it does neither.
 worker() {
 	local line
 	echo '#!/bin/bash'
@@ -78,7 +79,7 @@ worker() {
 	END
 }
 
-# submit [LINE]...: the job of a worker with checkpoints, which has begun to wait at turn 300.
+# submit [LINE]...: submit a worker with checkpoints, and wait until it waits at turn 300.
 submit() {
 	rm -rf go starts result
 	worker --checkpoint=app --checkpoint-signal=B:USR1 "$@" >worker.sh
@@ -259,7 +260,7 @@ sql() {
 	[[ $output = *"checkpoint 1 failed: "*"No space left on device"* ]]
 	[ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0] | "\(.attempt) \(.state)"')" = "1 running" ]
 	grep -q "could not save" out.*
-	# What was written of it is gone, so smaller ones find room.
+	# The incomplete files of the failed checkpoint are gone, so smaller ones have space.
 	eventually eval '[ "$(df --output=used -k "$full" | tail -n 1)" -lt 100 ]'
 	head -c 100000 /dev/zero >big
 	run -0 rota checkpoint "$job" --wait
@@ -295,7 +296,7 @@ sql() {
 }
 
 @test "only processes that handle the signal get it, and files are copied or moved" {
-	# bash has a function for all signals as soon as there is a trap of EXIT, and ends by them.
+	# bash has a handler for all signals as soon as there is a trap of EXIT, and ends by them.
 	cat >tree.sh <<-'END'
 		#!/bin/bash
 		#ROTA --checkpoint=app --checkpoint-signal=USR2 --output=out.%j
@@ -342,7 +343,7 @@ moved" ]
 	run -1 as "$EVE" rota checkpoint list "$job"
 	run -1 as "$EVE" rota checkpoint discard "$job"
 	run -1 as "$EVE" rota restart "$job"
-	# A report about the step, as rota-checkpoint makes it; and the folder of another user as one's own.
+	# A forged report about the step, as rota-checkpoint would send it; and the folder of another user given as one's own.
 	run -85 as "$EVE" env ROTA_JOB_ID="$job" ROTA_STEP_ID=0 ROTA_ATTEMPT=1 ROTA_NODE=n1 ROTA_STEP_LABEL=x \
 		rota-checkpoint "$ROTA_HOME/etc/rota.conf" app /tmp/x asked start /bin/true true
 	[[ $output = *"no such step of yours"* ]]
@@ -356,12 +357,13 @@ moved" ]
 	run -0 rota wait "$job"
 }
 
-# blocks KIND: the first block ```KIND of docs/checkpointing.md.
+# blocks KIND: prints the first block ```KIND of docs/checkpointing.md.
 block() {
 	awk -v open="\`\`\`$1" '$0 == open { on = 1; next } on && $0 == "```" { exit } on' "$ROTA_SOURCE/docs/checkpointing.md"
 }
 
-# three_handle: the three programs in this folder handle SIGUSR1: sample, python3 and the script. They are known by name, since the
+# three_handle: the three programs in this folder handle SIGUSR1: sample, python3 and the script. They are found by name, since
+# the
 # shell of this test handles the signal too, and so does, for a moment, each child that a shell has forked.
 three_handle() {
 	local folder mask names
@@ -377,7 +379,8 @@ three_handle() {
 	block c >sample.c
 	block python >sample.py
 	block sh >sample.sh
-	# What they do: each turn is its number. From turn 50 on it takes 0.2 s until there is a file on, so they are at work whenever they are asked.
+	# The work of these programs: each turn is its number. From turn 50 on a turn takes 0.2 s until there is a file on, so they
+	# run whenever they are asked.
 	cat >work.c <<-'END'
 		#include <unistd.h>
 		long work(long turn)
@@ -433,7 +436,7 @@ three_handle() {
 	eventually eval '[ "$(cat done 2>/dev/null)" = 5 ]'
 	run -0 as "$EVE" rota checkpoint "$job" --end --wait
 	eventually has_left "$job"
-	echo 3 >done # what the program has written since is replaced
+	echo 3 >done # a restore replaces what the program has written since
 	touch go
 	run -0 as "$EVE" rota restart "$job"
 	run -0 rota wait "$job"
@@ -457,7 +460,7 @@ restart $(id -u "$EVE")" ]
 	eventually runs "$job"
 	run -1 rota checkpoint "$(cat job.broken)" --end --wait
 	[[ $output = *"driver script:broken: its program checkpoint ended with exit code 7"* ]]
-	# Its shell may not have begun when it is asked the first time, and would be seen as any other program.
+	# The program's shell may not have begun at the first request, and would then be taken for another program.
 	run -1 rota checkpoint "$job" --wait
 	[[ $output = *"no process of the step handles the signal"* ]]
 	touch go

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Steps that CRIU saves: the same results as without a disturbance, and restored processes that are in their step again. Where the program criu is
-# not in PATH, these tests are skipped.
+# Steps that CRIU saves: results are those of an undisturbed run, and restored processes belong to their step again. Without the
+# program criu in PATH, these tests are skipped.
 
 load helper
 load restored
@@ -34,7 +34,7 @@ teardown() {
 	rm -rf -- "/tmp/$EVE"
 }
 
-# criu_link: a program criu in the folder LINKS, which hangs once when it restores in a folder with a file hang.
+# criu_link: make a program criu in the folder LINKS that hangs once when it restores in a folder with a file hang.
 criu_link() {
 	printf '#!/bin/sh\n[ "$1" != restore ] || ! mv hang hung 2>/dev/null || exec sleep 3600\nexec "%s/criu" "$@"\n' "$CRIU" >"$LINKS/criu"
 	chmod 755 "$LINKS" "$LINKS/criu"
@@ -44,19 +44,19 @@ owner() {
 	as "$EVE" "$@"
 }
 
-# init_process: the first process of the namespace of the step that runs.
+# init_process: prints the pid of the first process in the namespace of the running step.
 init_process() {
 	pgrep -u "$EVE" -x -o rota-checkpoint
 }
 
-# submit_script [OPTION]...: a job of the script job.sh, whose program has come to its first gate.
+# submit_script [OPTION]...: submit the script job.sh, and wait until its program has come to its first gate.
 submit_script() {
 	job=$(owner rota submit --parsable --checkpoint=criu --output=out "$@" job.sh)
 	eventually runs
 	eventually [ -e at.1 ]
 }
 
-# ends_and_goes_on: the step is saved and ended, and is restored.
+# ends_and_goes_on: have the step saved and ended, and wait until it is restored.
 ends_and_goes_on() {
 	run -0 owner rota checkpoint "$job" --end --wait
 	eventually has_left "$job"
@@ -204,7 +204,7 @@ is_held() {
 
 @test "a signal that ends what was restored, or what was not, is reported as that signal; so is a signal to the script alone" {
 	local count
-	# Its child handles the signal too, and is to get it only without B:.
+	# The script's child handles the signal too, and must get it only without B:.
 	cat >job.sh <<-'END'
 		#!/bin/bash
 		bash -c 'trap "echo >>child" USR1; : >at.1; until [ -e go ]; do sleep 0.05; done' &
@@ -224,7 +224,7 @@ is_held() {
 	touch go
 	run -135 rota wait "$job"
 	[ "$(sql "select signal || ' ' || cause from rota.step where job_id = $job")" = "7 signal" ]
-	# A program that ends with such an exit code was not ended by a signal.
+	# A program that itself ends with such an exit code was not ended by a signal.
 	printf '#!/bin/bash\n: >at.1; exit 135\n' >job.sh
 	job=$(owner rota submit --parsable --checkpoint=criu --output=out job.sh)
 	run -135 rota wait "$job"
@@ -255,7 +255,7 @@ is_held() {
 	run -0 rota wait "$job"
 }
 
-# changed COMMAND...: change the latest image of two by a command, and go on.
+# changed COMMAND...: change the latest image of two by a command, and let the step go on.
 changed() {
 	local image
 	expect counter

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Steps that DMTCP saves: the same results as without a disturbance, and restored processes that are in their step again. Where the programs of
-# DMTCP are not in PATH, these tests are skipped.
+# Steps that DMTCP saves: results are those of an undisturbed run, and restored processes belong to their step again. Without the
+# programs of DMTCP in PATH, these tests are skipped.
 
 load helper
 load restored
@@ -129,7 +129,7 @@ first_process() {
 	users_add "$EVE"
 	submit counter
 	read -r port _ <"$(echo checkpoints/"$job".*/next.1.run/port)"
-	# The port is of the loopback interface alone, and the coordinator has none.
+	# The port is on the loopback interface only, and the coordinator has none.
 	[ "$(ss -Htln "sport = :$port" | awk '{ print $4 }')" = "127.0.0.1:$port" ]
 	for command in --quit --kill --kcheckpoint --list --status "--interval 1"; do
 		run as "$EVE" timeout 20 "$DMTCP/dmtcp_command" --coord-host 127.0.0.1 --coord-port "$port" $command
@@ -184,7 +184,7 @@ first_process() {
 	run -1 rota checkpoint "$job" --wait
 	[[ $output = *"would not be saved: program \"$PROGRAMS/static\" is statically linked"* ]]
 	touch go
-	# It has ended: nothing is in the way any more.
+	# That process has ended, so the checkpoint succeeds.
 	saves() { rota checkpoint "$job" --wait; }
 	eventually saves
 	touch on

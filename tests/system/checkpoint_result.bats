@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# The result of programs that are saved and go on is that of an undisturbed run, bit for bit: preempted ten times, through a chain of five time
-# limits, killed and restarted on another node, evacuated. Each test is made for the drivers app and script, and for those whose programs are in
-# PATH. As root, each node is in a mount namespace of its own, with another local folder.
+# Programs that are saved and go on give the result of an undisturbed run, bit for bit: preempted ten times, through a chain of
+# five time limits, killed and restarted on another node, evacuated. Each test runs with the drivers app and script, and with
+# dmtcp and criu if their programs are in PATH. As root, each node is in a mount namespace of its own, with another local folder.
 
 load helper
 load restored
@@ -55,7 +55,8 @@ site_driver() {
 	chmod -R 755 "$DRIVERS"
 }
 
-# node_apart NODE: start the processes of a node again in a mount namespace of its own, in which node.tmpdir is a folder that the other one has not.
+# node_apart NODE: restart the processes of a node in a mount namespace of its own, in which node.tmpdir is a folder that the
+# other node lacks.
 node_apart() {
 	sed "s,^tmpdir *=.*,tmpdir = $LOCAL/$1," "$ROTA_HOME/etc/rota.conf" >"$ROTA_HOME/etc/$1.conf"
 	kill_now "$(pid_of launcher "$1")" "$(pid_of procmgrd "$1")"
@@ -99,7 +100,7 @@ heat_make() {
 	chmod 755 "$PROGRAMS/heat.sh"
 }
 
-# results_make NAME...: what these programs print and write without a disturbance.
+# results_make NAME...: run these programs without a disturbance, and keep their output and files.
 results_make() {
 	local name
 	for name; do
@@ -126,7 +127,7 @@ begin() {
 	done
 }
 
-# begin_own OPTION...: those that always run: with the drivers app and script.
+# begin_own OPTION...: begin the jobs that need no other program: with the drivers app and script.
 begin_own() {
 	begin app "$@" -- counter threads python pipeline heat
 	begin script:kick "$@" -- counter threads python pipeline
@@ -144,7 +145,7 @@ begin_criu() {
 	begin criu "$@" -- counter threads python pipeline static
 }
 
-# at NUMBER: all programs are at this gate, and their steps run: a step of which the database does not know that it has started is not saved.
+# at NUMBER: all programs are at this gate, and the database has the start of their steps; without it, a step is not saved.
 at() {
 	local folder
 	for folder in *.*/; do
@@ -153,20 +154,20 @@ at() {
 	[ "$(is_each "select count(*) from acct.attempt a where a.job_id = j.job_id and a.state = 'live' and a.started_at is not null")" = 1 ]
 }
 
-# open_gate NAME: let all programs pass.
+# open_gate NAME: let all programs pass this gate.
 open_gate() {
 	local folder
 	for folder in *.*/; do : >"$folder/$1"; done
 }
 
-# is_each QUERY: what a query about each of the jobs gives, the least of all. In it, JOBS is the list of jobs.
+# is_each QUERY: the least of the query's values over the jobs. In the query, JOBS is the list of jobs.
 is_each() {
 	local list
 	list=$(IFS=,; echo "${jobs[*]}")
 	sql "select min(n) from (select (${1}) as n from acct.job j where j.job_id in ($list)) each"
 }
 
-# results_are_as_expected: all jobs end, and have printed and written what their programs do without a disturbance.
+# results_are_as_expected: all jobs end, with the output and files of runs without a disturbance.
 results_are_as_expected() {
 	local folder name file
 	run -0 rota wait "${jobs[@]}"
@@ -175,7 +176,7 @@ results_are_as_expected() {
 		[ "$name" != static ] || name=counter
 		for file in "$PROGRAMS/result/$name/expected"/*; do
 			case $name/${file##*/} in
-			heat/out) diff "$file" <(uniq "$folder/out") ;; # it does not save how much it has printed
+			heat/out) diff "$file" <(uniq "$folder/out") ;; # the program does not save how much it has printed
 			*) cmp "$file" "$folder/${file##*/}" ;;
 			esac
 		done
@@ -183,7 +184,7 @@ results_are_as_expected() {
 	done
 }
 
-# preempted_ten_times: each time all have gone on a bit.
+# preempted_ten_times: preempt all jobs ten times; between two times all have gone on a bit.
 preempted_ten_times() {
 	local round
 	for ((round = 1; round <= 10; round++)); do
@@ -215,7 +216,7 @@ chain_of_five() {
 	[ "$(is_each "select count(*) from acct.checkpoint c where c.job_id = j.job_id and c.complete_at is not null and c.reason = 'time_limit'")" -ge 5 ]
 }
 
-# on_n1 BEGIN [OPTION]...: begin on n1, and let n2 take them only later.
+# on_n1 BEGIN [OPTION]...: begin the jobs on n1, and let n2 take steps only later.
 on_n1() {
 	rota admin node drain n2 --reason=later >/dev/null
 	"$@"
@@ -223,7 +224,7 @@ on_n1() {
 	rota admin node resume n2 >/dev/null
 }
 
-# goes_on_on_n2: all are on the other node, with its local folder alone.
+# goes_on_on_n2: all steps run on the other node, with its local folder only.
 goes_on_on_n2() {
 	[ "$(is_each "select count(*) from acct.attempt a where a.job_id = j.job_id and a.is_latest and a.nodes = 'n2'")" = 1 ]
 	[ "$(is_each "select count(*) from acct.checkpoint c where c.job_id = j.job_id and c.state = 'restored'")" -ge 1 ]

@@ -229,7 +229,7 @@ true')
 		rota submit --reservation = far|far-away
 	END
 	[ ! -e x ]
-	# Others are offered the accounts that they may charge.
+	# Other users are offered the accounts that they may charge.
 	if [ "$(id -u)" = 0 ]; then
 		run -0 as games rota completion account
 		[ "$output" = physics ]
@@ -389,8 +389,8 @@ true'
 	[ "$output" = "$(printf '%s\n' '' seen seen seen '' ' other')" ]
 }
 
-# Submit with these words; jobmgrd does not answer, dies, and starts again. The client is stopped until then: it tries again for three
-# seconds, and starting jobmgrd may take longer.
+# Submit with these words; jobmgrd does not answer, dies, and starts again. The client is stopped until then, because it tries
+# again only for three seconds, and starting jobmgrd may take longer.
 submit_unanswered() {
 	local pid submission
 	pid=$(pid_of jobmgrd)
@@ -443,12 +443,12 @@ true'
 	[[ $output == digraph* ]]
 	run -1 rota check --time=never "$BATS_TEST_TMPDIR/job.sh"
 	[[ $output == *"--time"* ]]
-	# With the nodes and partitions of the instance; without an instance, a message says so.
+	# A check with the nodes and partitions of the instance; without an instance, a message says that they are unknown.
 	run -1 rota check --nodes=500 "$BATS_TEST_TMPDIR/job.sh"
 	[[ $output == *"--nodes"*500* ]]
 	run -1 rota check --partition=nosuch "$BATS_TEST_TMPDIR/job.sh"
 	[[ $output == *nosuch* ]]
-	# Errors that only the database finds; and a check leaves nothing behind.
+	# Errors that only the database finds; a check leaves no rows.
 	run -1 rota check --account=nosuch "$BATS_TEST_TMPDIR/job.sh"
 	[[ $output == *"--account: there is no account"* ]]
 	run -1 rota check --nodelist=nosuch "$BATS_TEST_TMPDIR/job.sh"
@@ -514,7 +514,7 @@ echo "$ROTA_ARRAY_INDEX"')
 	[ "$stderr" = "rota: none of your jobs waits or runs" ]
 	run -0 rota watch
 	[[ $output == *"none of your jobs"* ]]
-	# Jobs end when the test lets them, so that each is watched while it runs.
+	# Jobs end when the test lets them, so that each job is watched while it runs.
 	job=$(submit '#!/bin/sh
 until [ -e one ]; do sleep 0.1; done')
 	rota watch >"$BATS_TEST_TMPDIR/watched" 3>&- &
@@ -550,13 +550,14 @@ until [ -e three ]; do sleep 0.1; done')
 	[ "$(cat "$BATS_TEST_TMPDIR/waited")" = "$other: failed (exit code 3)"$'\n'"$job: completed" ]
 }
 
-# patience SECONDS: a configuration with this client.patience.
+# patience SECONDS: write a configuration with this client.patience.
 patience() {
 	sed "s/^patience = .*/patience = $1/" "$ROTA_HOME/etc/rota.conf" >"$BATS_TEST_TMPDIR/patience.conf"
 	echo "$BATS_TEST_TMPDIR/patience.conf"
 }
 
-# For how many waiting clients jobmgrd has asked the database. A statement in pg_stat_activity would be gone with the next one.
+# The number of waiting clients for which jobmgrd has asked the database. pg_stat_activity would show a statement only until the
+# next one.
 waits() {
 	superuser "select coalesce(sum(calls), 0) from pg_stat_user_functions where funcname = 'job_wait'"
 }
@@ -641,7 +642,7 @@ echo "element $ROTA_ARRAY_INDEX"; [ "$ROTA_ARRAY_INDEX" != 5 ]' --array=3-5)
 	run -1 rota wait "${job}_5"
 	run -2 rota watch "${job}_5"
 	[[ $output == *"name its job"* ]]
-	# As in docs/submitting.md.
+	# The options of docs/submitting.md.
 	[ "$(cat "$BATS_TEST_TMPDIR/rota-$job.script.4.out")" = "element 4" ]
 	two=$(submit '#!/bin/bash
 #ROTA step many --array=0-1 --output=%A_%a.%4a.%S.%r
@@ -706,7 +707,7 @@ true' --job-name="$name")
 }
 
 @test "output to a file or pipe is never cut" {
-	# Nothing that runs, so that two lists are the same.
+	# Without live jobs, two lists are the same.
 	rota cancel -q --me
 	run rota wait -q
 	name=$(printf 'long-%.0s' {1..20})
@@ -775,7 +776,7 @@ true')
 	[[ $(<"$BATS_TEST_TMPDIR/screen") == *$'\033['*"one"*"two"* ]]
 }
 
-# Whether rota log, as process $1, waits for the file to appear.
+# Does rota log, as process $1, wait for the file to appear?
 is_followed() {
 	find "/proc/$1/fd" -lname '*inotify*' 2>/dev/null | grep -q .
 }
@@ -912,7 +913,7 @@ echo from b')
 	[ "$output" = "from b" ]
 	run -1 --separate-stderr rota log "$job.a"
 	[[ -z $output && $stderr == "rota: what $job.a wrote is gone: $job.b overwrote \"$BATS_TEST_TMPDIR/same.out\""*"%x in --output"* ]]
-	# A follower that has read lines of the first step reads those of the second one from the beginning, though there are as many.
+	# A follower that has read lines of the first step must read all lines of the second one, though both have as many.
 	job=$(submit '#!/bin/bash
 #ROTA --output=live.out
 #ROTA step a
@@ -1066,7 +1067,7 @@ true' --hold)
 	run -0 rota release "$job"
 	[ "$output" = "$job.script: released" ]
 	run -0 rota wait "$job"
-	# A job may end by itself before it is cancelled: scripts need not care.
+	# A job may end before it is cancelled, so cancelling an ended job is no error for scripts.
 	run -0 rota cancel "$job"
 	[ "$output" = "$job.script: not changed: it has already ended (completed)" ]
 }
@@ -1111,7 +1112,7 @@ echo "${PBS_NODEFILE-none}" >pbs.none')
 
 @test "mpirun does not look for srun, unless the user has it do so" {
 	cd "$BATS_TEST_TMPDIR"
-	started() { # OPTION...: what mpirun finds
+	started() { # OPTION...: prints what mpirun finds
 		rota submit --wait --parsable --output=launcher "$@" --wrap='echo "$HYDRA_BOOTSTRAP ${I_MPI_HYDRA_BOOTSTRAP-none}"' >/dev/null
 		cat launcher
 	}
@@ -1164,7 +1165,7 @@ SLURM_ARRAY_TASK_STEP=none" ]
 	END
 	job=$(rota submit --parsable --output="$BATS_TEST_TMPDIR/warned.out" "$BATS_TEST_TMPDIR/warned.sh")
 	[ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0].limit_signal')" = B:10@600 ]
-	# Before that, nothing catches the signal.
+	# Before that, no process handles the signal.
 	eventually grep -qs waiting "$BATS_TEST_TMPDIR/warned.out"
 	rota modify --time=10:00 "$job"
 	run -0 rota wait "$job"
@@ -1197,7 +1198,7 @@ SLURM_ARRAY_TASK_STEP=none" ]
 	[[ ${stderr_lines[0]} == "$BATS_TEST_TMPDIR/wrong.sh:"[89]': warning: step "bad": syntax error'* ||
 		${stderr_lines[0]} == "$BATS_TEST_TMPDIR/wrong.sh:"*': warning: step "bad": unexpected EOF'* ]]
 	[[ ${stderr_lines[1]} == "$BATS_TEST_TMPDIR/wrong.sh:11: warning: step \"worse\": syntax error near unexpected token"* ]]
-	# At submission on a terminal.
+	# The same at a submission from a terminal.
 	run -0 env -u BASH_ENV -u ENV script -qec "rota submit '$BATS_TEST_TMPDIR/wrong.sh'" /dev/null
 	[[ $output == *"/wrong.sh:11: warning: step"* && $output =~ job\ ([0-9]+) ]]
 	rota cancel -q "${BASH_REMATCH[1]}"
@@ -1226,7 +1227,7 @@ SLURM_ARRAY_TASK_STEP=none" ]
 	[ "$(grep -c '' <<<"$output")" = 2 ]
 	run -1 rota wait --quiet "$job"
 	[ -z "$output" ]
-	# One of several steps: by its name, and at most ten lines.
+	# An array of a job with several steps: by the step's name, and at most ten lines.
 	run -3 --separate-stderr rota submit --wait - <<-'END'
 		#!/bin/bash
 		#ROTA step many --array=0-15
@@ -1243,7 +1244,7 @@ SLURM_ARRAY_TASK_STEP=none" ]
 	run rota submit --wait "$BATS_TEST_TMPDIR/nope.sh"
 	[ "$status" -ne 0 ]
 	[[ $output == *'interpreter "/usr/bin/nope" not found on node n'* ]]
-	# env looks in the PATH of the job; what it is given more than a name is left to it.
+	# env looks in the PATH of the job; with more words than a name, env itself must find the interpreter.
 	printf '#!/usr/bin/env mine\n' >"$BATS_TEST_TMPDIR/nope.sh"
 	run rota submit --wait --export=PATH=/usr/bin:/bin "$BATS_TEST_TMPDIR/nope.sh"
 	[ "$status" -ne 0 ]
@@ -1342,7 +1343,7 @@ true')
 @test "new objects of admin can be used at once; a refusal of the database has its line" {
 	printf '#!/bin/bash\ntrue\n' >"$BATS_TEST_TMPDIR/s.sh"
 	for name in soon1 soon2 soon3; do
-		rota submit --output=/dev/null "$BATS_TEST_TMPDIR/s.sh" # the gate has just looked at the partitions
+		rota submit --output=/dev/null "$BATS_TEST_TMPDIR/s.sh" # jobmgrd has just read the partitions
 		rota admin partition create "$name" --nodes=all
 		run -0 rota submit --parsable --hold --partition="$name" "$BATS_TEST_TMPDIR/s.sh"
 		rota cancel -q "$output"
@@ -1434,7 +1435,7 @@ until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
 	[ "${stderr_lines[0]}" = "rota: the database cannot be reached" ]
 	run -3 --separate-stderr rota queue --json
 	[[ $(jq -r .error.code <<<"$output") == 08* ]]
-	# Programs that connect themselves say the same.
+	# Programs that connect to the database themselves report the same.
 	run -3 --separate-stderr rota sql -c 'select 1'
 	[ "${stderr_lines[0]}" = "rota: the database cannot be reached" ]
 	[[ ${stderr_lines[1]} == "hint: "*"rota status"* ]]

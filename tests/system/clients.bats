@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Clients that ask twice, hang up, are killed, send too much or too often: no job is made twice or in part, the API keeps
-# serving the others, and its memory stays small.
+# Clients that repeat requests, hang up, are killed, send too much or too often: no job is made twice or in part, the API serves
+# other clients, and its memory stays small.
 
 load helper
 
@@ -21,15 +21,15 @@ teardown() {
 	[ -z "$jobs" ] || rota cancel $jobs >/dev/null
 }
 
-jobs() { # how many there are of this name
+jobs() { # prints how many jobs have this name
 	superuser "select count(*) from rota.job where name = '$1'"
 }
 
-known() { # FILE...: how many answers say that the job was known
+known() { # FILE...: prints how many answers say that the job was known
 	cat "$@" | jq -s 'map(select(.known)) | length'
 }
 
-# lock TABLE: keep it from being written until unlock.
+# lock TABLE: keep sessions from writing to the table until unlock.
 lock() {
 	coproc LOCKER { psql -X -h "$ROTA_HOME/run" -d rota -U postgres -Atq 3>&-; }
 	LOCKER_IN=${LOCKER[1]}
@@ -44,11 +44,11 @@ unlock() {
 	LOCKER=
 }
 
-waiting_for_lock() { # NUMBER: so many calls stand before the lock
+waiting_for_lock() { # NUMBER: so many calls wait for the table's lock
 	[ "$(superuser "select count(*) from pg_locks where not granted and locktype = 'relation'")" -ge "$1" ]
 }
 
-stuck() { # NUMBER: so many calls wait for some lock
+stuck() { # NUMBER: so many calls wait for any lock
 	[ "$(superuser "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and application_name like 'jobmgrd gate%'")" -ge "$1" ]
 }
 
@@ -90,8 +90,8 @@ gate_files() {
 	eventually waiting_for_lock 1
 	kill -9 "$(pid_of jobmgrd)"
 	unlock
-	wait "$client" || true # it asked again for a while
-	# A session that lost its client commits its call, unless it noticed first.
+	wait "$client" || true # the client repeated the request for a while
+	# A session that lost its client commits its call, unless it notices the loss before.
 	settled() { [ "$(superuser "select count(*) from pg_stat_activity where usename ~ '^rota_jobmgr'")" = 0 ]; }
 	eventually settled
 	made=$([ "$(jobs unanswered)" = 1 ] && echo true || echo false)
@@ -102,7 +102,7 @@ gate_files() {
 }
 
 @test "many jobs in one request: all or none, and common members count for each" {
-	many() { # JSON: what to submit, made of the script
+	many() { # JSON: the members of a submission, made of the script
 		jq -nc --rawfile script "$SCRIPT" "$1" >"$BATS_TEST_TMPDIR/body"
 		curl -sS --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $(rota token -d "@$BATS_TEST_TMPDIR/body" POST /v1/submit)" \
 			--data-binary "@$BATS_TEST_TMPDIR/body" http://gate/v1/submit
@@ -239,14 +239,14 @@ gate_files() {
 	rota queue >/dev/null
 }
 
-# posted JQ: submit the script with the members of the JSON object that the filter makes; the answer.
+# posted JQ: submit the script with the members of the JSON object that the filter makes; prints the answer.
 posted() {
 	jq -nc --rawfile script "$SCRIPT" "{\$script, workdir: \"/tmp\"} + $1" >"$BATS_TEST_TMPDIR/body"
 	curl -sS --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $(rota token -d "@$BATS_TEST_TMPDIR/body" POST /v1/submit)" \
 		--data-binary "@$BATS_TEST_TMPDIR/body" http://gate/v1/submit
 }
 
-line_of() { # JOB: the command line by which it was submitted, as JSON
+line_of() { # JOB: prints the command line by which it was submitted, as JSON
 	rota show --json "$1" | jq -c '.jobs[0].submit_line'
 }
 
@@ -258,7 +258,7 @@ line_of() { # JOB: the command line by which it was submitted, as JSON
 	eval "given=($line)"
 	[ "$(printf '[%q]' "${given[@]}")" = "$(printf '[%q]' "${words[@]}")" ]
 	[ "$(rota acct --csv --no-header --fields=SubmitLine "$job")" = "$(superuser "select submit_line from rota.job where job_id = $job")" ]
-	# One that is too long is cut.
+	# A command line that is too long is cut.
 	job=$(rota submit --parsable --hold "$SCRIPT" "$(printf '%05000d')")
 	line=$(line_of "$job" | jq -r .)
 	[ "${#line}" = 4096 ]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Jobs that failed go on: what completed stays, the rest runs again, with data that is still staged; also after a power cut.
+# rota continue: steps that completed stay, the others run again, with data that is still staged; also after a power cut.
 
 load helper
 load staging
@@ -31,14 +31,14 @@ setup() {
 	cd "$BATS_TEST_TMPDIR"
 }
 
-# Steps in a row. Each writes its name into the ledger; two fails until there is a file ok.
+# A job of steps in a row. Each writes its name into the ledger; two fails until there is a file ok.
 row() {
 	printf '#!/bin/bash\n%s\n#ROTA --output=%s/out.%%j.%%S\n#ROTA step one\necho one >>%s\necho said\n' "$1" "$SITE" "$SITE/ledger"
 	printf '#ROTA step two --after=one\necho two >>%s\n[ -e %s ]\n' "$SITE/ledger" "$SITE/ok"
 	printf '#ROTA step three --after=two\nuntil [ -e %s ]; do sleep 0.1; done\necho three >>%s\n' "$SITE/go" "$SITE/ledger"
 }
 
-# submit [DIRECTIVE]: the job of these steps.
+# submit [DIRECTIVE]: submit this job.
 submit() {
 	row "${1:-}" >row.sh
 	rota submit --parsable row.sh
@@ -52,7 +52,7 @@ states() {
 	sql "select string_agg(s.step || ':' || s.state, ' ' order by s.step_id) from acct.step s where s.job_id = $1"
 }
 
-# stuck JOB FUNCTION: it has failed, and nothing of the job's data is due.
+# stuck JOB FUNCTION: this function has failed, and no call for the job is due.
 stuck() {
 	[ "$(sql "select g.message from rota.staging g where g.job_id = $1
 		and not exists (select from rota.staging_call c where c.job_id = $1 and c.ended_at is null)")" = "burst_buffer.lua: $2: $2 says no" ]
@@ -62,7 +62,7 @@ runs() {
 	[ "$(sql "select state from rota.step where job_id = $1 and step_id = $2")" = running ]
 }
 
-# PostgreSQL and every daemon end at once, and the ordinary start follows.
+# Kill PostgreSQL and every daemon at once, then start them in the ordinary way.
 power_cut() {
 	local pids
 	pids=$(rota status --json | jq -r '.processes[] | .pid // empty')
@@ -238,7 +238,7 @@ power_cut() {
 		fi
 		touch "$SITE/ok" "$SITE/wait.$function"
 		rm -f "$SITE"/fail.*
-		truncate --no-create --size=0 "$SITE/log.$job" # in a sticky folder, the kernel may let others only write, not create, it
+		truncate --no-create --size=0 "$SITE/log.$job" # a sticky folder: others may write to the file, and not create it
 		rota continue "$job"
 		is_called() { grep -q "^$function " "$SITE/log.$job"; }
 		eventually is_called

@@ -8,7 +8,7 @@ setup_file() {
 	export SITE=$BATS_FILE_TMPDIR/site
 	mkdir -p "$SITE"
 	chmod 0755 "$SITE" "$BATS_FILE_TMPDIR"
-	# The site's prolog and epilog log their runs, and fail where a file asks for it.
+	# The site's prolog and epilog log each call, and fail if a file says so.
 	for hook in prolog epilog; do
 		printf '#!/bin/sh\necho "%s $ROTA_JOB_ID.$ROTA_STEP $ROTA_NODE" >>%s/log\n[ ! -e %s/fail-%s ]\n' "$hook" "$SITE" "$SITE" "$hook" >"$SITE/$hook"
 		chmod 0755 "$SITE/$hook"
@@ -120,7 +120,7 @@ until [ -e '"$BATS_TEST_TMPDIR"'/go ]; do sleep 0.1; done' --nodelist=n2 --ntask
 	eventually is "$job" completed
 	run sql "select string_agg(event, ' ' order by event_id) from rota.event where job_id = $job and event in ('suspend', 'resume', 'complete')"
 	[ "$output" = "suspend resume complete" ]
-	# An hour, of which it was suspended for fifty minutes.
+	# The step took an hour, and was suspended for fifty minutes of it.
 	superuser "update rota.job set started_at = ended_at - interval '1 hour' where job_id = $job;
 		update rota.step set started_at = ended_at - interval '1 hour' where job_id = $job;
 		update rota.attempt set ordered_at = ended_at - interval '1 hour', started_at = ended_at - interval '1 hour', done_at = ended_at, suspended_s = 3000 where job_id = $job"
@@ -130,7 +130,7 @@ until [ -e '"$BATS_TEST_TMPDIR"'/go ]; do sleep 0.1; done' --nodelist=n2 --ntask
 	rota queue "$job" | grep -q ' 10:00 '
 	run -0 rota watch "$job"
 	[[ $output == *"$job.script completed"*" after 10:00"* ]]
-	# Accounting has all of it.
+	# Accounting has the whole hour.
 	[ "$(rota acct --json --steps "$job" | jq -c '[.rows[].elapsed_s]')" = "[3600]" ]
 }
 
@@ -176,10 +176,10 @@ while :; do sleep 0.1; done')
 	keeper=$(sed 's/ .*//' "$spool/pid")
 	waits() { grep -q "for attempt $job.0.1 is delayed: the keeper's socket is full" "$ROTA_HOME"/log/launcher.*.log; }
 	ordered() { superuser "select coalesce(string_agg(distinct kind, ' ' order by kind), '') from rota.node_order where job_id = $job"; }
-	# Equal signals that wait together are one, so each is at the launcher before the next.
+	# Equal signals that wait together become one, so each must reach the launcher before the next is sent.
 	sent() { waits || [ -z "$(ordered)" ]; }
 	kill -STOP "$keeper"
-	for i in $(seq 100); do # more than the kernel lets wait in a socket
+	for i in $(seq 100); do # more messages than the kernel lets wait in a socket
 		! waits || break
 		rota signal USR1 "$job" || true
 		eventually sent || break

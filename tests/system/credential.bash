@@ -1,5 +1,5 @@
 # credential.bash - an instance with credentials, and its users ANNA and EVE. A file of tests does `load helper` and `load credential`, then
-# credentials_up in setup_file. Each test runs in a folder where all users come to, and ends with an audit.
+# credentials_up in setup_file. Each test runs in a folder that all users can enter, and ends with an audit.
 
 # credentials_up ANNA EVE NODES [OPTION OF rota up]...: users of these names, and an instance whose keys are in ROTA_TEST_KEYS.
 credentials_up() {
@@ -21,7 +21,7 @@ teardown_file() {
 }
 
 setup() {
-	mkdir "$ROTA_TEST_DIR/$BATS_TEST_NUMBER" # where all users come to
+	mkdir "$ROTA_TEST_DIR/$BATS_TEST_NUMBER" # a folder that all users can enter
 	cd "$ROTA_TEST_DIR/$BATS_TEST_NUMBER"
 	chmod 0777 .
 }

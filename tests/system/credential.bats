@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Credentials of users: what they type, jobs that wait for one, keys that change, and thieves of the database. Where a node's part is shown:
-# credential_node and credential_run.
+# Credentials of users: commands, jobs that wait for a credential, changes of keys, and thieves of the database. What runs on a
+# node is tested in credential_node and credential_run.
 
 load helper
 load credential
@@ -9,7 +9,7 @@ setup_file() {
 	credentials_up rt-ca$$ rt-ce$$ 2 --cpus 4 --mem 2000
 }
 
-# show_job NAMES: a script of Anna that writes what it finds of the credentials.
+# show_job NAMES: a script of Anna that prints the files and variables of these credentials.
 show_job() {
 	cat >job.sh <<-END
 		#!/bin/sh
@@ -162,7 +162,7 @@ daemon() {
 	grep -q "credential_use" dump
 	! grep -q "$(secret)" dump || false
 	! grep -q "$(secret | xxd -p | cut -c1-20)" dump || false
-	# With all rights in the database: Anna's row as Eve's, of the same version.
+	# A thief with all rights in the database stores Anna's row as Eve's, with the same version.
 	superuser "update rota.credential e set (version, key_version, nonce, sealed) = (a.version, a.key_version + 1000, a.nonce, a.sealed)
 		from rota.credential a where a.user_name = '$ANNA' and e.user_name = '$EVE' and a.removed_at is null and e.removed_at is null"
 	superuser "update rota.credential a set nonce = decode(repeat('00', 12), 'hex') where user_name = '$ANNA' and removed_at is null"
@@ -184,7 +184,7 @@ daemon() {
 	run -1 as "$ANNA" rota cred grant shared --to nobody-$$
 	[[ $output == *"there is no user"* ]]
 	run -1 as "$EVE" rota cred grant "$ANNA/shared" --to "$EVE"
-	body='{"name": "shared", "to": "'$EVE'", "to_uid": "'$(id -u "$EVE")'"}' # as a number it would be signed for uid 0
+	body='{"name": "shared", "to": "'$EVE'", "to_uid": "'$(id -u "$EVE")'"}' # a uid as text would be signed for uid 0
 	run -0 as "$ANNA" curl -s --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $(as "$ANNA" rota token POST /v1/credential_grant -d "$body")" -d "$body" http://gate/v1/credential_grant
 	[[ $output == *'to_uid\" must be a number'* ]] || { echo "$output"; false; }
 	run -2 as "$ANNA" rota cred grant shared --to "$EVE" --until someday
@@ -243,7 +243,7 @@ daemon() {
 @test "steps that do not say --cred get those of their user, or else of the partition" {
 	secret | as "$ANNA" rota cred add archive --kind=file
 	printf '#!/bin/sh\ncat "${ROTA_CREDENTIALS:-/dev/null}"/* 2>/dev/null; echo end\n' >plain.sh
-	# submit [OPTION]...: what a job finds
+	# submit [OPTION]...: submit a job that prints its credentials
 	finds() {
 		local job
 		job=$(as "$ANNA" rota submit --parsable --output=out.%j "$@" plain.sh) && as "$ANNA" rota wait --timeout=60 "$job" && [[ $(cat "out.$job") == "$expected"end ]]
@@ -283,7 +283,7 @@ daemon() {
 	before=$(stat -c '%Z %n' "$ROTA_TEST_KEYS/cred" "$ROTA_TEST_KEYS"/cred/*.key)
 	rota up >/dev/null
 	[ "$(stat -c '%Z %n' "$ROTA_TEST_KEYS/cred" "$ROTA_TEST_KEYS"/cred/*.key)" = "$before" ]
-	# What came back from a backup with another owner is given to the account.
+	# Keys that were restored with another owner are given to the account.
 	chown root "$ROTA_TEST_KEYS/cred/cred.key"
 	rota up >/dev/null
 	[ "$(stat -c %u "$ROTA_TEST_KEYS/cred/cred.key")" = "$(stat -c %u "$ROTA_TEST_KEYS/cred")" ]
@@ -293,7 +293,7 @@ daemon() {
 	secret | as "$ANNA" rota cred add archive --kind=file
 	unread() { grep -q "job $job was not sealed: could not open key file" "$ROTA_HOME/log/rota-credd.log"; }
 	show_job archive
-	# The folder belongs to somebody else for a while.
+	# The folder of the keys belongs to another user for a while.
 	chown 0:0 "$ROTA_TEST_KEYS/cred"
 	job=$(as "$ANNA" rota submit --parsable job.sh)
 	eventually unread
@@ -335,7 +335,7 @@ daemon() {
 	run -2 as "$EVE" ls "$ROTA_TEST_KEYS/cred"
 	run -1 as "$EVE" cat "$ROTA_HOME/keys/node.key"
 	pid=$(daemon)
-	# Not even its own account reads its memory.
+	# Not even the account of rota-credd may read the daemon's memory.
 	run -1 as rota cat "/proc/$pid/environ"
 	run as rota dd if="/proc/$pid/mem" of=/dev/null bs=1 count=1
 	[ "$status" != 0 ]

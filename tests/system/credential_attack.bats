@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# What users, and thieves of the database, try with credentials on running nodes. What a node refuses of forged boxes and links: credential_node.
-# What the database of a thief is worth, and grants that nobody has signed: credential.
+# Attacks on credentials by users and thieves of the database, on running nodes. Forged boxes and links on a node:
+# credential_node. Stolen databases and unsigned grants: credential.
 
 load helper
 load credential
@@ -9,7 +9,7 @@ setup_file() {
 	credentials_up rt-ka$$ rt-ke$$ 1 --cpus 8 --mem 4000
 }
 
-# submit USER SCRIPT [OPTION]...: a job with this text.
+# submit USER SCRIPT [OPTION]...: submit a job with this script.
 submit() {
 	local user=$1
 	printf '#!/bin/bash\n%s\n' "$2" >"$user.sh"
@@ -71,7 +71,7 @@ true"
 	run -1 as "$EVE" rota cred grant archive --to "$EVE"
 	run -1 as "$EVE" rota cred test archive --user="$ANNA"
 	run -1 as "$EVE" rota cred refresh archive --user="$ANNA"
-	# With all rights in the database: the job asks for it, but nothing is sealed for a user without a grant.
+	# A thief with all rights in the database adds the credential to the job, but nothing is sealed for a user without a grant.
 	superuser "update rota.job set credentials = true where job_id = $job;
 		insert into rota.step_credential (job_id, step_id, uid, name, kind) select $job, 0, uid, name, kind from rota.credential where removed_at is null"
 	as "$EVE" rota release "$job"

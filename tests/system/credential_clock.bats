@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The clock of the database is off by minutes, and that of the KDC and of rota-credd is not: no job starts with a dead ticket, and what is
-# wrong is said. What rota-credential says of clocks: credential_kind.
+# The clock of the database is wrong by minutes, those of the KDC and of rota-credd are right: no job starts with a dead ticket,
+# and the error is reported. rota-credential and clocks: credential_kind.
 
 load helper
 load kdc
@@ -22,7 +22,8 @@ teardown_file() {
 	return "$status"
 }
 
-# database_clock SECONDS: PostgreSQL starts again with a clock that is ahead by so many seconds; all daemons are there then.
+# database_clock SECONDS: restart PostgreSQL with a clock that is ahead by so many seconds, and wait until all daemons have
+# connected.
 database_clock() {
 	local as=()
 	[ "$(id -u)" != 0 ] || as=(setpriv --reuid rota --regid "$(id -g rota)" --init-groups)
@@ -33,7 +34,7 @@ database_clock() {
 	[ "$(superuser "select abs(extract(epoch from now()) - $(date +%s) - ($1)) < 60")" = t ]
 }
 
-# submit [OPTION]...: a job that asks the KDC by its ticket.
+# submit [OPTION]...: submit a job that uses its ticket at the KDC.
 submit() {
 	printf '#!/bin/bash\nkvno host/localhost\n' >"$BATS_TEST_TMPDIR/job.sh"
 	cd "$BATS_TEST_TMPDIR" && rota submit --parsable --output="$BATS_TEST_TMPDIR/%j.out" --cred=krb5 "$@" job.sh

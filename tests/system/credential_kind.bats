@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Kinds of credentials: what rota-credential reads of each, and how it renews tickets at a real KDC, and tokens at a token service with
-# TLS. What it must not do: show a secret, ask a server that the site does not allow, open files of its account.
+# Kinds of credentials: the facts that rota-credential reads of each, and how it renews tickets at a real KDC, and tokens at a
+# token service with TLS. It must not show a secret, ask a server that the site does not allow, or open files of its account.
 
 load helper
 load kdc
@@ -30,8 +30,8 @@ credential() {
 	timeout 60 rota-credential "$@" >"$BATS_TEST_TMPDIR/renewed" 3>"$BATS_TEST_TMPDIR/facts"
 }
 
-# refuses MESSAGE ACTION KIND [OPTION]... <SECRET: it fails with a message of one line that has this text, and answers nothing. The status
-# is 1, or FINAL if another try is of no use.
+# refuses MESSAGE ACTION KIND [OPTION]... <SECRET: rota-credential fails with a one-line message that contains this text, and
+# prints no answer. Its status is 1, or FINAL if another try is useless.
 refuses() {
 	local message=$1 status=0
 	shift
@@ -42,18 +42,18 @@ refuses() {
 	[ ! -s "$BATS_TEST_TMPDIR/renewed" ] && [ ! -s "$BATS_TEST_TMPDIR/facts" ]
 }
 
-# fact EXPRESSION [OPTION OF jq]...: of the facts.
+# fact EXPRESSION [OPTION OF jq]...: prints a value of the facts.
 fact() {
 	jq -r "$@" "$BATS_TEST_TMPDIR/facts"
 }
 
-# pair: a token with a refresh token of the service, as JSON.
+# pair: prints a token with a refresh token of the service, as JSON.
 pair() {
 	jq -nc --arg refresh "$(cat "$SITE/refresh")" \
 		'{access_token: "access-old", refresh_token: $refresh, client_id: "rota", client_secret: "s&cret=+%", expires_in: 30}'
 }
 
-# program TEXT: the program `make` of the site has this text.
+# program TEXT: make the site's program `make` of this text.
 program() {
 	printf '#!/bin/bash\n%s\n' "$1" >"$SITE/programs/make"
 	chmod 0755 "$SITE/programs/make"
@@ -81,7 +81,7 @@ program() {
 	[ "$(fact .subject)" = alice@KIND.TEST ]
 	klist -c "FILE:$BATS_TEST_TMPDIR/renewed" | grep krbtgt/KIND.TEST@KIND.TEST
 	kvno -c "FILE:$BATS_TEST_TMPDIR/renewed" host/localhost
-	# and again, from what it wrote
+	# renew again, from the last output
 	cp "$BATS_TEST_TMPDIR/renewed" "$BATS_TEST_TMPDIR/cache"
 	credential renew krb5 --user=alice <"$BATS_TEST_TMPDIR/cache"
 	kvno -c "FILE:$BATS_TEST_TMPDIR/renewed" host/localhost
@@ -111,15 +111,15 @@ program() {
 	ticket alice "$BATS_TEST_TMPDIR/cache" -l 2m -r 10m
 	credential inspect krb5 <"$BATS_TEST_TMPDIR/cache"
 	end=$(fact .expires)
-	# The clock of the database, which is --now, is behind: by less than krb5.conf allows, and by more.
+	# The database's clock, given by --now, is behind: by less than krb5.conf allows, and by more.
 	credential inspect krb5 --now=$((end - 123)) <"$BATS_TEST_TMPDIR/cache"
 	[ "$(fact .expires)" = $((end - 3)) ]
 	refuses "the clock of the database is behind that of the KDC: set both by NTP" inspect krb5 --now=$((end - 720)) <"$BATS_TEST_TMPDIR/cache"
 	refuses "the clock of the database is behind that of the KDC: set both by NTP" renew krb5 --now=$((end - 720)) <"$BATS_TEST_TMPDIR/cache"
-	# It is ahead.
+	# The database's clock is ahead.
 	refuses "by the clock of the database, and not by that of the host of rota-credd: set both by NTP" inspect krb5 --now=$((end + 300)) \
 		<"$BATS_TEST_TMPDIR/cache"
-	# The clock of the host of rota-credd is off.
+	# The clock of the host of rota-credd is wrong.
 	[ -z "${ASAN_OPTIONS:-}" ] || skip "libfaketime does not work with sanitizers"
 	now=$(date +%s)
 	export LD_PRELOAD FAKETIME=-600 FAKETIME_DONT_FAKE_MONOTONIC=1
@@ -149,7 +149,7 @@ program() {
 	credential inspect token --refresh-url="$URL/token" --refresh-allowed="$URL" <"$BATS_TEST_TMPDIR/pair"
 	[ "$(fact '.expires - now | . > 5 and . <= 31')" = true ]
 	[ "$(fact .renewable)" = true ]
-	# what jobs get stands on a line of its own
+	# the token for jobs is on a line of its own
 	[ "$(head -n 1 "$BATS_TEST_TMPDIR/renewed")" = access-old ]
 	cp "$BATS_TEST_TMPDIR/renewed" "$BATS_TEST_TMPDIR/stored"
 	credential renew token --refresh-url="$URL/token" --refresh-allowed="$URL" <"$BATS_TEST_TMPDIR/stored"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Credentials on a node: the launcher and its keepers get boxes from launcher_driver, which has the key of rota-credd. What they must
-# refuse is beside what works. As root, tasks run as a temporary user; otherwise as the caller.
+# Credentials on a node: the launcher and its keepers get boxes from launcher_driver, which has the key of rota-credd. Each
+# refusal stands beside a box that is accepted. As root, tasks run as a temporary user; otherwise as the caller.
 
 bats_require_minimum_version 1.5.0
 
@@ -15,7 +15,7 @@ teardown_file() {
 	driver_down
 }
 
-# box JOB NAME [SETTING...]: seal $TEXT for an attempt of $WHO, as version 1 of a file.
+# box JOB NAME [SETTING...]: seal $TEXT for an attempt of user $WHO, as version 1 of a credential of kind file.
 box() {
 	printf '%s' "${TEXT-$SECRET}" | drive box "$1" "$2" "uid=$(id -u "$WHO")" "${@:3}"
 }
@@ -42,24 +42,24 @@ folder() { # JOB
 	sed -n 's/^ROTA_CREDENTIALS=//p' "$DIR/work/$1.env"
 }
 
-comes() { # FILE TEXT
+comes() { # FILE TEXT: wait until the file has the text
 	for i in $(seq 1200); do [ "$(cat "$1" 2>/dev/null)" = "$2" ] && return 0; sleep 0.05; done
 	return 1
 }
 
-logged() { # JOB TEXT [COUNT]: the launcher comes to say it of the job's first step so many times, or once
+logged() { # JOB TEXT [COUNT]: wait until the launcher has logged the text about the job's first step so many times, or once
 	for i in $(seq 1200); do [ "$(grep -c "$1.0.1: $2" "$DIR/n1.log")" -ge "${3:-1}" ] && return 0; sleep 0.05; done
 	return 1
 }
 
-clean() { # JOB FOLDER: nothing is left of it
+clean() { # JOB FOLDER: no file of the job's credentials is left
 	gone "$2"
 	[ -z "$(find "$DIR/node/n1/cache" -name "cred.$1.*")" ]
 	run ! grep -q "$2" /proc/mounts
 	gone "$DIR/node/n1/spool/$1.0.1"
 }
 
-refused_at() { # JOB TEXT: the attempt fails on this node, and no task has run
+refused_at() { # JOB TEXT: the attempt fails on this node with this text, and no task has run
 	record "$1" done
 	[[ $output == *"outcome=node_fail"*"$2"* ]] || { echo "$output"; return 1; }
 	record "$1" end
@@ -107,7 +107,7 @@ refused_at() { # JOB TEXT: the attempt fails on this node, and no task has run
 	folder=$(folder 902)
 	options=$(sed -nE "s#^[^ ]+ $folder tmpfs ([^ ]*) .*#\1#p" /proc/mounts)
 	for option in nosuid nodev noexec mode=700 "uid=$(id -u "$WHO")"; do [[ ,$options, == *,$option,* ]]; done
-	# Nor is it swapped, where the kernel can do that.
+	# The file is not swapped either, if the kernel can prevent that.
 	mkdir "$BATS_TEST_TMPDIR/mount"
 	if mount -t tmpfs -o noswap rota "$BATS_TEST_TMPDIR/mount" 2>/dev/null; then
 		umount "$BATS_TEST_TMPDIR/mount"
@@ -143,7 +143,7 @@ refused_at() { # JOB TEXT: the attempt fails on this node, and no task has run
 	TEXT=second box 904 notes version=8
 	control 904 credentials
 	comes "$folder/notes" second
-	# The next box replaces the last one in the cache, so the launcher has to have read that.
+	# The next box replaces this one in the cache, so wait until the launcher has read this one.
 	TEXT=stale box 904 notes version=7
 	control 904 credentials
 	logged 904 'credential "notes" is not renewed: its box in the cache is older'
@@ -316,7 +316,7 @@ search() {
 	local daemons='rota-|procmgrd|launcher_driver'
 	run search "$daemons"
 	[ -z "$(grep -v "^$folder/notes\$" <<<"$output")" ]
-	if [ "$(id -u)" = 0 ]; then # the search finds what is there: the file, and the variable of this test
+	if [ "$(id -u)" = 0 ]; then # the search finds existing secrets: the file, and the variable of this test
 		[ "$output" = "$folder/notes" ]
 		run search bash
 		[[ $output == *"bash environ"* && $output == *"bash memory"* ]]

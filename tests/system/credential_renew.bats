@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Credentials of waiting and running jobs are renewed: tickets at a real KDC, tokens at a token service, and what a program of the site
-# makes. What becomes of the jobs when that fails, and when rota-credd is killed in the middle of it.
+# Credentials of waiting and running jobs are renewed: tickets at a real KDC, tokens at a token service, and by a program of the
+# site. Effects on the jobs when a renewal fails, and when rota-credd is killed during one.
 
 load helper
 load kdc
@@ -35,10 +35,10 @@ teardown_file() {
 	return "$status"
 }
 
-# service_up: a service that asks for a ticket of Kerberos, on port SERVICE_PORT.
+# service_up: start a service that asks for a Kerberos ticket, on port SERVICE_PORT.
 service_up() {
 	SERVICE_PORT=$(free_port)
-	# Its cache of replays is a file in TMPDIR.
+	# The service's replay cache is a file in TMPDIR.
 	TMPDIR=$SITE gss-server -port "$SERVICE_PORT" -keytab "$KDC/keytab" -logfile "$SITE/service.log" host@localhost >"$SITE/service.out" 2>&1 3>&- &
 	SERVICE=$!
 	export SERVICE SERVICE_PORT
@@ -51,7 +51,7 @@ submit() {
 	cd "$BATS_TEST_TMPDIR" && rota submit --parsable --output="$BATS_TEST_TMPDIR/%j.out" "$@" job.sh
 }
 
-# cred NAME EXPRESSION: of `rota cred show`.
+# cred NAME EXPRESSION: prints a value of `rota cred show`.
 cred() {
 	rota cred show "$1" --json | jq -r "$2"
 }
@@ -64,7 +64,7 @@ held_because() { # JOB TEXT
 	[[ $(rota why "$1") == *"$2"* ]]
 }
 
-mailed() { # TEXT: how many mails have it
+mailed() { # TEXT: prints how many mails contain it
 	[ "$(cat "$SITE"/box/*.mail | grep -c -- "$1")" = "$2" ]
 }
 
@@ -72,7 +72,7 @@ output_has() { # JOB TEXT
 	grep -qs -- "$2" "$BATS_TEST_TMPDIR/$1.out"
 }
 
-# program TEXT: the program `make` of the site has this text.
+# program TEXT: make the site's program `make` of this text.
 program() {
 	printf '#!/bin/bash\n%s\n' "$1" >"$SITE/programs/make"
 	chmod 0755 "$SITE/programs/make"
@@ -86,7 +86,7 @@ program() {
 	job=$(submit "gss-client -port $SERVICE_PORT localhost host@localhost 'hello from $BATS_TEST_NUMBER'; klist" --cred=first --hold)
 	eventually cred_is first '.renewals >= 2' true
 	[[ $(cred first .expires_at) > $first ]]
-	# the first ticket is of no use any more
+	# the first ticket has expired
 	is_over() { ! klist -s -c "FILE:$BATS_TEST_TMPDIR/cache"; }
 	eventually is_over
 	rota release "$job"
@@ -129,7 +129,7 @@ program() {
 	job=$(submit 'kvno host/localhost' --cred=third)
 	eventually held_because "$job" "credential third"
 	held_because "$job" "expire"
-	# Its owner got a mail before, and another one now.
+	# The owner has got a mail before, and gets another one now.
 	eventually mailed "Subject: Rota credential third ends before 1 step" 1
 	eventually mailed "Subject: Rota credential third is dead: 1 step held" 1
 	mailed "Add it anew: rota cred add third --kind=krb5" 2
@@ -148,7 +148,7 @@ program() {
 	run -0 rota cred test tested
 	[[ $output == "credential tested: of use"*"alice@KIND.TEST"*"the KDC accepts the ticket"* ]] || { echo "$output"; false; }
 	[ "$(cred tested '[.version, .renewals] | join(" ")')" = "1 0" ]
-	# the same ticket of a KDC that has another key by now
+	# the same ticket, of a KDC that has another key now
 	kadmin.local -q "cpw -randkey krbtgt/KIND.TEST" >/dev/null
 	refused "the KDC said: " rota cred test tested
 	kdc_stop
@@ -179,7 +179,7 @@ program() {
 @test "rota-credd is killed when a ticket is renewed and not stored: it is renewed again" {
 	ticket alice "$BATS_TEST_TMPDIR/cache" -l 2m -r 10m
 	rota cred add fifth "$BATS_TEST_TMPDIR/cache" --kind=krb5
-	# A trigger holds the transaction up that stores it.
+	# A trigger delays the transaction that stores the renewed credential.
 	superuser "create function public.stay() returns trigger language plpgsql security definer as \$\$
 		begin perform pg_sleep(600); return new; end \$\$;
 		create trigger stay before update on rota.credential for each row when (new.version > old.version) execute function public.stay()"

@@ -28,7 +28,7 @@ add() { # NAME TEXT [OPTION...]
 	printf '%s' "$2" | rota cred add "$1" - "${@:3}"
 }
 
-# start LIST [OPTION...]: a job that shows each version of the credential `notes` in its output, until the file `go` is there.
+# start LIST [OPTION...]: a job that prints each version of the credential `notes`, until the file `go` exists.
 start() {
 	cat >job.sh <<-'END'
 		#!/bin/bash
@@ -105,7 +105,8 @@ serves() {
 	cp -a "$ROTA_HOME/pg/data" "$ROTA_HOME/pg/copy"
 	server start
 	eventually serves
-	# As if it was promoted several times since: numbers of boxes are higher than the restored one comes to by itself.
+	# As if the database had been promoted several times since: numbers of boxes are higher than the restored one reaches by
+	# itself.
 	superuser "create or replace function internal.credential_box_base() returns bigint language sql as 'select 90000000000000'"
 	for i in 2 3 4; do
 		add notes "version $i" --kind=file
@@ -123,7 +124,7 @@ serves() {
 	over
 }
 
-# kept NAME...: rota-credd has on disk that these were removed.
+# kept NAME...: rota-credd has these credentials in its list of removed ones on disk.
 kept() {
 	local name
 	for name; do
@@ -131,7 +132,7 @@ kept() {
 	done
 }
 
-# restored_says NAME...: the report names them.
+# restored_says NAME...: the report of restored databases names them.
 restored_says() {
 	local name report
 	report=$(rota admin db restored) || return 1
@@ -141,7 +142,7 @@ restored_says() {
 }
 
 @test "what was removed since the backup was made is given to no step any more, and is named" {
-	# The program makes a version that tells how often it was asked.
+	# The program makes versions that contain the number of its calls.
 	cat >"$ROTA_TEST_KEYS/programs/make" <<-END
 		#!/bin/bash
 		echo x >>"$ROTA_TEST_KEYS/made"
@@ -168,7 +169,7 @@ restored_says() {
 	mv "$ROTA_HOME/pg/copy" "$ROTA_HOME/pg/data"
 	server start
 	eventually serves
-	# After these, boxes have higher numbers than the node has ever seen.
+	# After these promotions, the next boxes have higher numbers than the node has ever seen.
 	superuser "select internal.incarnation_begin('promoted', 0) from generate_series(1, 3)"
 	rota cred refresh notes || true
 	eventually restored_says notes other
@@ -178,7 +179,7 @@ restored_says() {
 		[[ $output == *"you have no credential \"$name\""* ]]
 	done
 	[[ $(rota admin db restored) != *"credential stays"* ]]
-	# Under the name, another one may be added, and what was not removed is of use.
+	# A credential of the removed name may be added, and credentials that were not removed work.
 	add other new --kind=file
 	printf '#!/bin/bash\ncat "$ROTA_CREDENTIALS/other" "$ROTA_CREDENTIALS/stays"\n' >both.sh
 	rota submit --parsable --wait --output=both --cred=other,stays both.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# What is left of the secrets of a job when it has ended, and what its user and a core file get of them.
-# What is left on a node alone: credential_node.
+# Leftovers of a job's secrets after its end, and what its user and a core file get of them. Leftovers on a node alone:
+# credential_node.
 
 load helper
 load credential
@@ -19,7 +19,8 @@ teardown_file() {
 	kdc_down
 }
 
-# needles_add: add a credential of each kind to those of anna. Their secrets are in files of NEEDLES; no shell reads them.
+# needles_add: add a credential of each kind to those of anna. Their secrets (the needles) are in files of NEEDLES; no shell reads
+# them.
 needles_add() {
 	NEEDLES=$BATS_TEST_TMPDIR/needles
 	mkdir -m 0700 "$NEEDLES"
@@ -32,7 +33,7 @@ needles_add() {
 	as "$ANNA" rota cred add ssh-key - --kind=ssh-key <"$NEEDLES/ssh-key"
 	ticket alice "$BATS_TEST_TMPDIR/cache" -l 10m -r 20m
 	as "$ANNA" rota cred add krb5 - --kind=krb5 <"$BATS_TEST_TMPDIR/cache"
-	tail -c 150 "$BATS_TEST_TMPDIR/cache" | head -c 100 >"$NEEDLES/krb5" # of the encrypted part of the ticket
+	tail -c 150 "$BATS_TEST_TMPDIR/cache" | head -c 100 >"$NEEDLES/krb5" # a part of the ticket's encrypted part
 }
 
 needles_remove() {
@@ -42,12 +43,13 @@ needles_remove() {
 	done
 }
 
-# search: where the needles are, of all that belongs to this instance.
+# search: prints the places of needles in all files and processes of this instance.
 search() {
 	python3 "$BATS_TEST_DIRNAME/secret_search.py" "$NEEDLES" "$ROTA_TEST_DIR" "$ROTA_TEST_KEYS"
 }
 
-# submit SCRIPT [OPTION]...: a job with all credentials, on both nodes unless options say otherwise. It has touched "begun" when it has used them, and waits for "over".
+# submit SCRIPT [OPTION]...: a job with all credentials, on both nodes unless options say otherwise. It makes the file "begun"
+# when it has used them, and waits for the file "over".
 submit() {
 	printf '#!/bin/bash\n%s\ntouch begun; until [ -e over ]; do sleep 0.1; done\n' "$1" >job.sh
 	as "$ANNA" rota submit --parsable --output="$PWD/%j.out" --cred=file,token,ssh-key,krb5 --nodes=2 --ntasks-per-node=1 "${@:2}" job.sh
@@ -78,7 +80,7 @@ nothing_found() {
 	[ "$(grep -c 'kvno = ' "$job.out")" = 2 ]
 	core_is_here
 	eventually pgrep -fx 'task 1000' -u "$ANNA" >/dev/null
-	# The search finds what is there: the files of both nodes, and what a task has made of one.
+	# The search finds existing secrets: the files of both nodes, and a copy that a task has made.
 	run search
 	for kind in file token krb5; do
 		for node in n1 n2; do [[ $output == *"$kind: $ROTA_HOME/node/$node/"* ]]; done
@@ -99,7 +101,7 @@ nothing_found() {
 
 @test "core files of a client, of rota-credd, and of all that runs for a job on its nodes have nothing of its secrets" {
 	needles_add
-	# A client that waits for rota-credd has just sealed what it was given.
+	# A waiting client of rota-credd, which has just sealed the client's secret.
 	credd=$(pid_of rota-credd)
 	kill -STOP "$credd"
 	(ulimit -c unlimited && as "$ANNA" rota cred add file - --kind=file <"$NEEDLES/file") &
@@ -117,7 +119,7 @@ nothing_found() {
 		pid_of procmgrd n1; sed 's/ .*//' "$ROTA_HOME/node/n1/launcher.pid")
 	kill -SEGV "${pids[@]}"
 	touch over
-	rota up >/dev/null # its launcher thaws what the dead one has frozen
+	rota up >/dev/null # the next launcher thaws the cgroups that the killed one has frozen
 	eventually are_dead "${pids[@]}"
 	as "$ANNA" rota cancel -q "$job" || true
 	rota wait -q "$job" || true
@@ -125,27 +127,27 @@ nothing_found() {
 	needles_remove
 }
 
-# boxes_of JOB: files of its attempts that stand in the cache of n1.
+# boxes_of JOB: prints the files of the job's attempts in the cache of n1.
 boxes_of() {
 	find "$ROTA_HOME/node/n1/cache" -name "*.$1.*"
 }
 
-# node_down JOB: all programs of Rota on n1 are killed at once, idle keepers too; the launcher's supervisor is `rota up`.
+# node_down JOB: kill all programs of Rota on n1 at once, idle keepers too; the launcher's supervisor is `rota up`.
 node_down() {
 	local pids
 	mapfile -t pids < <(pid_of procmgrd n1; sed 's/ .*//' "$ROTA_HOME/node/n1/launcher.pid"; sed -s 's/ .*//' "$ROTA_HOME/node/n1/spool/$1".*/pid
 		step_managers "$1")
-	kill -STOP "${pids[@]}" # so that none sees another one die
+	kill -STOP "${pids[@]}" # so that none of them handles the death of another one
 	kill -KILL "${pids[@]}"
 	eventually are_dead "${pids[@]}"
 }
 
-# tasks_of JOB: processes that have the folder of its credentials in their environment.
+# tasks_of JOB: prints the pids of processes that have the folder of the job's credentials in their environment.
 tasks_of() {
 	grep -lsa "ROTA_CREDENTIALS=$ROTA_HOME/node/n1/spool/$1" /proc/[0-9]*/environ | cut -d/ -f3
 }
 
-# The next start of the node destroys what is left of the job, which does not run again.
+# The next start of the node destroys the job's leftovers; the job does not run again.
 node_up() { # JOB
 	rota up >/dev/null
 	rota wait -q "$1" || true
@@ -165,7 +167,7 @@ node_up() { # JOB
 		[[ $output == *"file: $folder/file"* ]]
 		node_down "$job"
 		if [ "$how" = power ]; then
-			# Memory and processes are gone, files stay.
+			# A power cut loses memory and processes; files stay.
 			mapfile -t pids < <(tasks_of "$job")
 			kill -KILL "${pids[@]}"
 			eventually are_dead "${pids[@]}"

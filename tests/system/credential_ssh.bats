@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# A job that has waited for longer than its first ticket lives opens a service that asks for Kerberos, and takes its ticket along there:
-# `ssh -K` to a sshd of the tests' own, which knows nothing but its key in the KDC of the tests.
+# A job that has waited for longer than the life of its first ticket opens a service that asks for Kerberos, and forwards its
+# ticket there: `ssh -K` to a private sshd, which has only its key in the private KDC.
 
 bats_require_minimum_version 1.5.0
 
@@ -55,7 +55,7 @@ sshd_up() {
 	eventually grep -q "Server listening" "$KDC/sshd.log"
 }
 
-# far COMMAND: how a job runs a command there.
+# far COMMAND: the command line by which a job runs a command at that sshd.
 far() {
 	echo "ssh -K -F none -p $SSHD_PORT -o BatchMode=yes -o PreferredAuthentications=gssapi-with-mic -o StrictHostKeyChecking=no" \
 		"-o UserKnownHostsFile=/dev/null -l $ANNA localhost 'export KRB5_CONFIG=$KRB5_CONFIG; $1'"
@@ -78,7 +78,7 @@ cred_is() { # NAME EXPRESSION VALUE
 	rota release "$job"
 	timeout 90 rota wait "$job"
 	grep -q "Accepted gssapi-with-mic for $ANNA .*$ANNA@KIND.TEST" "$KDC/sshd.log"
-	# The ticket there is another cache than that of the job, forwarded, and of use.
+	# The forwarded ticket is in another cache than that of the job, and works.
 	grep -Eq "^as $ANNA, cache FILE:/tmp/krb5cc_" out
 	grep -q "Default principal: $ANNA@KIND.TEST" out
 	grep -Eq "Flags: [A-Za-z]*f" out

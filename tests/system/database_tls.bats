@@ -6,7 +6,7 @@ load helper
 
 setup_file() {
 	certificates server DNS:localhost
-	# The port is always PostgreSQL's: the address is this instance's own.
+	# The port is always PostgreSQL's default: the instance has an address of its own.
 	ADDRESS=127.$((RANDOM % 200 + 10)).$((RANDOM % 250)).$((RANDOM % 250 + 1))
 	export ADDRESS
 	printf '*:*:*:*:secret\n' >"$TLS/pgpass"
@@ -38,21 +38,21 @@ teardown_file() {
 	return "$status"
 }
 
-# conninfo AUTHORITY [PARAMETER]...: of the server by TCP.
+# conninfo AUTHORITY [PARAMETER]...: prints a connection string of the server by TCP.
 conninfo() {
 	local authority=$1
 	shift
 	echo "host=localhost hostaddr=$ADDRESS dbname=rota passfile=$TLS/pgpass sslrootcert=$TLS/$authority.pem${*:+ $*}"
 }
 
-# configured CONNINFO [LINE]: a configuration with that, in $TLS/rota.conf.
+# configured CONNINFO [LINE]: write a configuration with this connection string to $TLS/rota.conf.
 configured() {
 	sed -E "s,^conninfo *=.*,conninfo = $1," "$ROTA_HOME/etc/rota.conf" >"$TLS/rota.conf"
 	[ -z "${2:-}" ] || sed -i -E "s,^${2%% *} *=.*,$2," "$TLS/rota.conf"
 	export ROTA_CONFIG=$TLS/rota.conf
 }
 
-# as_daemons COMMAND...: as the account of the daemons.
+# as_daemons COMMAND...: run it as the account of the daemons.
 as_daemons() {
 	if [ "$(id -u)" = 0 ]; then
 		as rota "$@"
@@ -66,9 +66,9 @@ teardown() {
 	[ -z "${PROGRAM:-}" ] || kill "$PROGRAM" 2>/dev/null || true
 }
 
-# another_nodemgrd: start one with the configuration; it says why it has no connection.
+# another_nodemgrd: start a nodemgrd with this configuration; it reports why it has no connection.
 another_nodemgrd() {
-	local as=() # no function, since PROGRAM would be a shell that waits for the daemon
+	local as=() # an array, since a function would start a shell that waits for the daemon
 	[ "$(id -u)" != 0 ] || as=(setpriv --reuid rota --regid "$(id -g rota)" --init-groups env HOME=/tmp)
 	"${as[@]}" nodemgrd --config "$ROTA_CONFIG" --name other >"$TLS/nodemgrd.log" 2>&1 3>&- &
 	PROGRAM=$!
@@ -80,7 +80,7 @@ one_node_session() {
 
 @test "the right authority: every daemon is connected by TLS, jobs run, rota sql answers" {
 	[ "$(superuser "select count(*) > 5 and bool_and(s.ssl) from pg_stat_activity a join pg_stat_ssl s on s.pid = a.pid where a.usename ~ '^rota_(jobmgr|node)'")" = t ]
-	# `rota up` has tried the login, too: PostgreSQL lists a session until its process has ended.
+	# `rota up` has tried the login as well: PostgreSQL lists a session until its process has ended.
 	eventually one_node_session
 	printf '#!/bin/bash\n#ROTA --output=/dev/null\ntrue\n' >"$ROTA_TEST_DIR/true.sh"
 	job=$(rota submit --parsable "$ROTA_TEST_DIR/true.sh")
@@ -100,7 +100,7 @@ one_node_session() {
 	refused 'does not match host name "elsewhere"' rota sql -Atc 'select 1'
 }
 
-# listener: a man in the middle without TLS, at the next address: says no to TLS, writes down all that it gets.
+# listener: a man in the middle without TLS, at the next address: refuses TLS, and records all bytes that it gets.
 listener() {
 	perl -MIO::Socket::INET -e '
 		$| = 1;
@@ -121,7 +121,7 @@ listener() {
 	refused "server does not support SSL, but SSL was required" rota sql -wAtc 'select 1'
 	PGSSLMODE=disable refused "server does not support SSL, but SSL was required" rota sql -wAtc 'select 1'
 	run ! grep -qa rota_admin "$TLS/got"
-	# An administrator who accepts that: it works, for the man in the middle too.
+	# If an administrator allows unverified servers, the connection works, for the man in the middle too.
 	configured "$(conninfo authority sslmode=prefer | sed "s/$ADDRESS/$LISTENER/")" "allow_unverified = yes"
 	timeout 60 rota sql -wAtc 'select 1' 3>&- &
 	eventually grep -qa rota_admin "$TLS/got"

@@ -34,7 +34,7 @@ typed() {
 	grep -Eq '^ +[0-9]+ +[0-9]+  license$' "$out"
 	grep -qx 'job 1' "$out"
 	grep -Eq '^1\.count\[7\] .* completed ' "$out"
-	# The lines before the result.
+	# The lines that the demo prints before the result.
 	[ "$(sed '/^== 5\./q' "$out" | wc -l)" -lt 40 ]
 }
 
@@ -49,7 +49,7 @@ typed() {
 	# With MANPATH set, the demo prints it too, and it finds the running instance.
 	run -0 env MANPATH=/usr/share/man TMPDIR="$ROTA_TEST_DIR/tmp" "$TOP/bin/demo"
 	[[ $output == *"export MANPATH="* && $output == *"PostgreSQL runs"* ]]
-	# The demo names what it left.
+	# The demo prints the names of files that it left.
 	for folder in "$ROTA_TEST_DIR"/tmp/*; do
 		grep -qF "rm -r $folder" "$ROTA_TEST_DIR/demo.out" <(echo "$output")
 	done
@@ -76,7 +76,7 @@ typed() {
 		run ! grep -qx "$package" <("$ROTA_SOURCE/bin/bootstrap" --list)
 		grep -qx "$package" <("$ROTA_SOURCE/bin/bootstrap" --test --list)
 	done
-	# All packages are installed here, so it prints nothing.
+	# All packages are installed here, so bin/bootstrap prints nothing.
 	run -0 "$ROTA_SOURCE/bin/bootstrap" --test
 	[ -z "$output" ]
 	run -2 "$ROTA_SOURCE/bin/bootstrap" --tset

@@ -7,7 +7,7 @@ load helper
 setup_file() {
 	instance_up 2 --cpus 4 --mem 2000
 	cd "$BATS_FILE_TMPDIR"
-	# Jobs for the questions: completed, failed, cancelled, running and pending ones.
+	# Jobs for the questions of docs/querying.md: completed, failed, cancelled, running and pending ones.
 	printf '%s\n' '#!/bin/bash' '#ROTA --job-name=mixed --mem=50M' '#ROTA step good' 'head -c 30M /dev/zero | tail -c 1 >/dev/null' \
 		'#ROTA step many --after=good --array=0-5' 'sleep 0.1' '#ROTA step bad --after=many --retry=1' 'exit 3' \
 		'#ROTA step never --after=bad' 'true' '#ROTA step last --after=never:any' 'true' >mixed.sh
@@ -31,7 +31,7 @@ setup() {
 	cd "$BATS_TEST_TMPDIR"
 }
 
-# blocks PAGE KIND: the blocks ```KIND of a page, each ended by a NUL.
+# blocks PAGE KIND: prints the blocks ```KIND of a page, each ended by a NUL.
 blocks() {
 	awk -v open="\`\`\`$2" '$0 == open { on = 1; next } on && $0 == "```" { on = 0; printf "%c", 0; next } on' "$ROTA_SOURCE/$1"
 }
@@ -81,7 +81,7 @@ blocks() {
 }
 
 @test "every script on a page is accepted" {
-	# Without an instance: the one here is too small for some scripts.
+	# Translate without an instance, because the one here is too small for some scripts.
 	count=0
 	for page in README.md docs/submitting.md docs/checkpointing.md; do
 		while IFS= read -r -d '' script; do
@@ -116,7 +116,7 @@ blocks() {
 	count=0 first=
 	cp "$BATS_FILE_TMPDIR/mixed.sh" pipeline.sh
 	while IFS= read -r -d '' block; do
-		# The first block defines what the others use.
+		# The first block defines functions that the other blocks use.
 		printf '%s%s' "$first" "$block" >block.sh
 		: "${first:=$block}"
 		run -0 env job="$DOCS_JOB" bash -euo pipefail block.sh
@@ -144,7 +144,7 @@ blocks() {
 }
 
 @test "an installation has programs, pages, completion, units and examples" {
-	prefix=$ROTA_TEST_DIR/usr # where the account can go
+	prefix=$ROTA_TEST_DIR/usr # a folder that the daemons' account can enter
 	run -0 cmake --install "$ROTA_BUILD" --prefix "$prefix"
 	for program in bin/rota sbin/jobmgrd sbin/nodemgrd sbin/runnerd sbin/rota-credd sbin/rota-credential sbin/procmgrd sbin/rota-launcher sbin/rota-checkpoint share/rota/examples/licenses.sh; do
 		[ -x "$prefix/$program" ]

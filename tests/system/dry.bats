@@ -79,7 +79,7 @@ rows() {
 	rota up -q --set launcher.dry_run=0 --set launcher.virtual=40
 	superuser "$more"
 	superuser "insert into rota.partition_node (partition, node_id) select 'main', n.node_id from rota.node n where n.name not in ('n1', 'n2', 'n3')"
-	# The nodes' leases of before may still hold, so the nodes can be up before their new process manager has connected.
+	# The nodes' leases from before the restart may last, so nodes can be up before their new process manager has connected.
 	eventually rows "select count(*) from rota.daemon where role = 'procmgrd' and name = 'n'" 1
 	kill "$(pid_of procmgrd n)"
 	eventually rows "select count(*) from rota.node where state = 'up'" 40

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Energy: node n1 tells its power by node.sample_command, n2 has counters in a /sys/class/powercap of its own, n3 tells nothing.
+# Energy: node n1 reports its power by node.sample_command, n2 has counters in a /sys/class/powercap of its own, n3 reports none.
 
 load helper
 
@@ -21,7 +21,7 @@ sql() {
 	rota sql -Atc "$1"
 }
 
-# run_on NODE TEXT: run a step of one CPU there, to its end; its number is in `job`.
+# run_on NODE TEXT: run a step of one CPU on the node until it ends; its number is in `job`.
 run_on() {
 	printf '#!/bin/bash\n%s\n' "$2" >"$BATS_TEST_TMPDIR/job.sh"
 	cd "$BATS_TEST_TMPDIR"
@@ -33,13 +33,14 @@ energy() {
 	sql "select energy_j from acct.step where job_id = $job"
 }
 
-# A node knows its power a few seconds after its process manager has started.
+# The power of a node is known a few seconds after its process manager has started.
 measured() {
 	run_on "$@"
 	[ -n "$(energy)" ]
 }
 
-# A CPU of a node with four uses 25 W of its 100 W: for as long as the task ran, at least, and as it was held, at most.
+# One CPU of a node with four uses 25 W of its 100 W: at least for as long as the task ran, and at most as long as the CPU was
+# held.
 has_energy_of_a_quarter() {
 	sql "select energy_j * 1.00001 >= 25 * s.elapsed_s and energy_j <= 25 * 1.00001 * s.cpu_held_s from acct.step s where job_id = $job"
 }
@@ -57,7 +58,7 @@ relaunch() {
 	[ "$(sql "select a.energy_j = s.energy_j and e.energy_j = s.energy_j and l.energy_j = s.energy_j
 		from acct.step s join acct.attempt a using (job_id) join acct.efficiency e using (job_id) join acct.allocation l using (job_id) where s.job_id = $job")" = t ]
 	rota acct --csv --no-header --fields=energy_j "$job" | awk -v sql="$(energy)" '{ exit !($1 > 0 && $1 - sql < 1e-6 && sql - $1 < 1e-6) }'
-	# Carbon, from when its intensity is known.
+	# Carbon is computed from the time on from which its intensity is known.
 	[ -z "$(sql "select carbon_g from acct.step where job_id = $job")" ]
 	refused 'is no value for "g_per_kwh"' rota admin carbon create grid --from=2020-01 --g_per_kwh=0-5:100
 	rota admin carbon create grid --from=2020-01 --g_per_kwh=0-11:360,12-23:360
@@ -80,7 +81,7 @@ relaunch() {
 	kill -KILL "$old"
 	back() { local new=$(pid_of procmgrd n1); [ -n "$new" ] && [ "$new" != "$old" ]; }
 	eventually back
-	# The new process manager has to see half of the time. It does from when a step beside has energy on.
+	# The new process manager must have readings of half of the time. It has them once another step on the node has energy.
 	killed=$job
 	eventually measured n1 true
 	sleep $((SECONDS - before))
@@ -103,10 +104,10 @@ relaunch() {
 	up() { [ "$(sql "select state from acct.node where node = 'n2'")" = up ] && [ -n "$(pid_of procmgrd n2)" ]; }
 	eventually up
 	eventually measured n2 true
-	# Each step makes the counter count 40 J: up to 70 J, then beyond its range to 10 J, then to 50 J.
+	# Each step increases the counter by 40 J: up to 70 J, then beyond its range to 10 J, then to 50 J.
 	for after in 70000000 10000000 50000000; do
 		run_on n2 "sleep 1; printf '%015d\n' $after 1<>$zone/energy_uj; sleep 2"
-		# A step has a CPU of four. Between the two readings around it, power is taken to be constant.
+		# A step has one CPU of four. Power is taken to be constant between the two readings around the step.
 		energy | awk '{ print $1; exit !($1 > 10 / 4 && $1 <= 10.00001) }'
 	done
 }

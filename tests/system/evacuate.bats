@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# Evacuation: what runs on a node goes elsewhere, by a plan that is printed first, whatever dies meanwhile; and moves of single jobs.
+# Evacuation: running steps leave a node by a plan that is printed first, whatever daemon dies meanwhile; and moves of single
+# jobs.
 
 load helper
 

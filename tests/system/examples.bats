@@ -16,7 +16,7 @@ setup() {
 	cd "$BATS_TEST_TMPDIR"
 }
 
-# both NAME: runs examples/NAME.sh by bash and by Rota, leaves the results in by-bash and by-rota, the job's number in $job.
+# both NAME: run examples/NAME.sh by bash and by Rota; leaves the results in by-bash and by-rota, and the job's number in $job.
 both() {
 	local out=${1^^}_OUT
 	env "$out=$PWD/by-bash" bash "$ROTA_SOURCE/examples/$1.sh"

@@ -19,7 +19,7 @@ setup() {
 	cd "$BATS_TEST_TMPDIR"
 }
 
-# whole FOLDER: the files are those of the manifest, with its rows, columns and hashes.
+# whole FOLDER: the files are those of the manifest, with the rows, columns and hashes that it lists.
 whole() {
 	jq -r '.files[] | "\(.sha256)  \(.file)"' "$1/manifest.json" | (cd "$1" && sha256sum --quiet -c -)
 	jq -r '.files[] | "\(.file) \(.rows) \(.columns | join(","))"' "$1/manifest.json" | while read -r file rows columns; do
@@ -59,7 +59,7 @@ whole() {
 @test "a range with ids to come, live steps, or jobs that others wait for is not dropped" {
 	printf '#!/bin/sh\nsleep 600\n' >long.sh
 	refused "ids of jobs to come are in it" rota admin range drop 0 --to=out
-	# As if two ranges had been filled.
+	# Advance the job number, as if two ranges had been filled.
 	running=$(rota submit --parsable long.sh)
 	superuser "select setval('rota.job_job_id_seq', 1000000), api.range_ensure()" >/dev/null
 	refused "job $running has not ended" rota admin range drop 0 --to=out
@@ -110,7 +110,7 @@ attached() {
 	[[ $output == *1000000* ]]
 	refused "no range begins with job 5" rota admin range drop 5 --to=out
 	[ ! -e out ]
-	# A copy that fails on a full disk is removed, and the same command goes on.
+	# A copy that fails on a full disk is removed, and a repeated command succeeds.
 	attached
 	(
 		trap '' XFSZ

@@ -8,7 +8,7 @@ load standby
 
 setup() {
 	local lease=5
-	[[ $BATS_TEST_DESCRIPTION != *killed,\ time* ]] || lease=60 # a leader is not silent there, however busy the machine
+	[[ $BATS_TEST_DESCRIPTION != *killed,\ time* ]] || lease=60 # so that no leader exceeds its lease on a busy machine
 	instance_up 2 --cpus 4 --set node.grace=1 --set schedule.lease="$lease"
 	LEDGER=$ROTA_TEST_DIR/ledger
 	touch "$LEDGER" && chmod 0666 "$LEDGER"
@@ -49,7 +49,7 @@ ready() {
 	ROTA_CONFIG=$(configuration "$1") rota queue >/dev/null 2>&1
 }
 
-# The name of the jobmgrd that leads, and its term; empty if there is none.
+# Prints the name of the jobmgrd that leads, and its term; nothing if there is none.
 leader() {
 	sql "select split_part(l.owner, ' ', 2) from rota.leader l where l.name = 'schedule' and internal.leader_lives()"
 }
@@ -58,7 +58,7 @@ term() {
 	sql "select term from rota.leader where name = 'schedule'"
 }
 
-# other NAME: one of the jobmgrds that is not this one.
+# other NAME: prints the name of another jobmgrd.
 other() {
 	local name
 	for name in "${!MANAGER[@]}"; do
@@ -111,7 +111,7 @@ goes_on() {
 	eventually more_begun $(($(grep -c begin "$LEDGER") + 3))
 }
 
-# No job is left; each accepted job has run once, no other one has, and the audit finds nothing.
+# No job is left; each accepted job has run once, no other job has, and the audit finds nothing.
 all_is_right() {
 	eventually idle
 	diff <(sort "$ROTA_TEST_DIR/accepted") <(sql "select job_id from rota.job" | sort)
@@ -132,7 +132,7 @@ leads_instead_of() {
 	[ -n "$now" ] && [ "$now" != "$1" ]
 }
 
-# The log of a jobmgrd.
+# Prints the log of a jobmgrd.
 log_of() {
 	[ "$1" != 1 ] || [ -s "$ROTA_TEST_DIR/1.log" ] || { cat "$ROTA_HOME/log/"jobmgrd*.log && return; }
 	cat "$ROTA_TEST_DIR/$1.log"
@@ -183,7 +183,7 @@ logged() {
 		eventually logged "$old" "leadership of term" $((lost + 1))
 		goes_on
 		stream_stop
-		# It does not lead again, and its API serves.
+		# The jobmgrd does not lead again, and its API serves.
 		[ "$(leader)" = "$new" ]
 		[ "$(term)" = $((before + 1)) ]
 		ready "$old"
@@ -252,7 +252,7 @@ logged() {
 	goes_on
 	before=$(sql "select max(job_id) from rota.job")
 	primary=$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")
-	# A connection to a server that hangs waits, so `sql` asks the other one from here on.
+	# A connection to the hung server would wait, so `sql` uses the other one from here on.
 	SOCKETS=$ROTA_TEST_DIR/b
 	frozen=("$primary" $(pgrep -P "$primary"))
 	kill -STOP "${frozen[@]}"
@@ -273,7 +273,7 @@ logged() {
 	manager 2
 	stream_start 2
 	goes_on
-	# Without the standby nothing is committed. That makes no other leader, and with the standby all goes on.
+	# Without the standby no commit succeeds. That makes no other leader, and with the standby all work goes on.
 	before=$(term)
 	standby stop
 	sleep 5
@@ -287,7 +287,7 @@ logged() {
 		select count(*) from acct.queue_at(now()) union all select count(*) from acct.nodes_at(now())
 		union all select count(*) from acct.usage_between(now() - interval '1 day', now()) union all select count(*) from acct.usage_audit('2020-01-01', '2030-01-01');
 	END
-	# By default, a user's own queries go there, and those of administrators to the primary.
+	# By default, a user's own queries go to the standby, and those of administrators to the primary.
 	if [ "$(id -u)" = 0 ]; then
 		rota admin user create games --analyst=true
 		until_replayed() { as games rota sql -Atc 'select 1' >/dev/null 2>&1; }
@@ -303,7 +303,7 @@ logged() {
 	[ "$(sql "select cluster_name from (select current_setting('cluster_name') as cluster_name) x")" = b ]
 	[ "$(rota sql -Atc 'select count(*) > 0 from rota.job')" = t ]
 	eventually leads_instead_of nobody
-	# Now the job managers fail over, too.
+	# Now fail over between the job managers, too.
 	old=$(leader)
 	stream_stop
 	kill -9 "${MANAGER[$old]}"

@@ -40,7 +40,7 @@ in_state() {
 	[ "$(rota sql -At -c "select state from acct.step where job_id = $2 limit 1")" = "$1" ]
 }
 
-# growths COLUMNS: of the growths of the job.
+# growths COLUMNS: prints these columns of the job's growths.
 growths() {
 	rota sql -At -F ' ' -c "select $1 from acct.growth where grown_job_id = $job order by job_id, step_id"
 }
@@ -49,7 +49,8 @@ has_lines() {
 	[ -e "$1" ] && [ "$(wc -l <"$1")" = "$2" ]
 }
 
-# hold NUMBER: as many sub-steps of one whole node each, which write their nodes into `nodes` and go on until there is a file `over`.
+# hold NUMBER: start as many sub-steps of one whole node each, which write their nodes into `nodes` and go on until there is a
+# file `over`.
 hold() {
 	for _ in $(seq "$1"); do
 		echo "rota run --detach --input=none -c 2 $HOW sh -c 'echo \$ROTA_NODE >>nodes; until [ -e over ] || [ -e over.\$ROTA_NODE ]; do sleep 0.1; done'"
@@ -87,7 +88,7 @@ states() {
 	rota grow --list "$job" | grep -q 'running .* n'
 	[ "$(rota grow --list --json "$job" | jq '.growths | length')" = 3 ]
 	[ "$(rota queue --json | jq '[.jobs[] | select(.name == "grow")] | length')" = 2 ]
-	# What runs a sub-step stays, unless it is forced.
+	# A node that runs a sub-step is kept, unless --force is given.
 	refused 'give --force' rota shrink --nodes=-1 "$job"
 	refused 'first node of the step' rota shrink --nodes="$(head -n 1 nodes)" "$job"
 	refused 'has no node n9' rota shrink --nodes=n9 "$job"
@@ -114,7 +115,7 @@ states() {
 	node=$(growths nodes)
 	rota shrink --force --nodes=-1 "$job"
 	eventually states 'completed ' state
-	touch over.n1 # the first node is free for what was lost
+	touch over.n1 # end the sub-step on the first node, so that the lost one runs there
 	eventually has_lines nodes 3
 	[ "$(tail -n 1 nodes)" = n1 ]
 	[ "$node" != n1 ]

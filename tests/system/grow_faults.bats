@@ -52,29 +52,29 @@ begin() {
 	job=$(rota submit --parsable --output=job.out "$@" job.sh)
 }
 
-# growths [COLUMNS]: of the growths of the job.
+# growths [COLUMNS]: prints these columns of the job's growths.
 growths() {
 	rota sql -At -F ' ' -c "select ${1:-concat_ws(' ', state, cause)} from acct.growth where grown_job_id = $job order by job_id, step_id"
 }
 
-# are EXPECTED [COLUMNS]: what the growths are, one line each.
+# are EXPECTED [COLUMNS]: the growths are as expected, one line each.
 are() {
 	[ "$(growths "${2:-}" | sort)" = "$1" ]
 }
 
-# has FILE PATTERN [COUNT]: so many lines of the file are the pattern.
+# has FILE PATTERN [COUNT]: so many lines of the file match the pattern.
 has() {
 	[ "$(grep -cxE "$2" "$1")" = "${3:-1}" ]
 }
 
-# more FILE: it has more lines than when this was asked last.
+# more FILE: the file has more lines than at the last call.
 more() {
 	local before=${known[$1]:-0}
 	known[$1]=$(wc -l 2>/dev/null <"$1" || echo 0)
 	[ "${known[$1]}" -gt "$before" ]
 }
 
-# ended_as NAME EXPECTED: state and cause of the sub-step.
+# ended_as NAME EXPECTED: the sub-step has this state and cause.
 ended_as() {
 	[ "$(rota sql -At -c "select concat_ws(' ', state, cause) from acct.substep where job_id = $job and name = '$1'")" = "$2" ]
 }
@@ -184,7 +184,7 @@ ended_as() {
 	touch free
 	eventually test -e again
 	has ledger 'again n[12]' 2
-	# Next is the share of the step itself, which has no more than its first node then.
+	# Next comes the share of the step itself, which then has only its first node.
 	rota shrink --nodes=n2 "$job"
 	refused 'has no node n2' rota shrink --nodes=n2 "$job"
 	refused 'first node of the step' rota shrink --nodes=n1 "$job"

@@ -21,7 +21,7 @@ instance_up() {
 	export ROTA_TEST_DIR
 	chmod 0755 "$ROTA_TEST_DIR"
 	export ROTA_HOME=$ROTA_TEST_DIR/home
-	export XDG_STATE_HOME=$ROTA_TEST_DIR/state # of clients, once a database was promoted
+	export XDG_STATE_HOME=$ROTA_TEST_DIR/state # for clients, after a promotion of the database
 	[ -z "${ROTA_TEST_CLUSTER:-}" ] || "$ROTA_SOURCE/tests/cluster" copy "$ROTA_TEST_CLUSTER" "$ROTA_HOME"
 	if ! ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:detect_leaks=1} rota up --nodes "$nodes" "$@" >"$ROTA_TEST_DIR/up.log" 2>&1; then
 		cat "$ROTA_TEST_DIR/up.log" >&2

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The history that tests/bench/history makes is possible, and the same each time.
+# The history that tests/bench/history makes satisfies all constraints, and is the same each time.
 
 load helper
 
@@ -21,7 +21,7 @@ teardown_file() {
 	instance_down
 }
 
-# digest: a hash of the history.
+# digest: prints a hash of the history.
 digest() {
 	superuser "set time zone 'UTC'; select md5(string_agg(t::text, ';' order by t.event_id)) from (select job_id, event_id, step_id, attempt, at, event, to_state, cause from rota.event where job_id <= 3000) t"
 }

@@ -1,13 +1,14 @@
 #!/usr/bin/env bats
-# The controller's prolog and epilog, run by runnerd: what waits for them, what follows from a failure, and what ends them.
+# The controller's prolog and epilog, run by runnerd: attempts that wait for them, effects of failures, and how they are killed.
 
 load helper
 
 setup_file() {
-	SITE=$(mktemp -d /tmp/rota-hooks.XXXXXX) # where the daemons' account can go
+	SITE=$(mktemp -d /tmp/rota-hooks.XXXXXX) # a folder that the daemons' account can enter
 	export SITE
 	chmod 1777 "$SITE"
-	# Made by the owner of the folder: in a sticky folder, the kernel may let accounts append to no other files (fs.protected_regular).
+	# The owner of the folder makes the log: in a sticky folder, the kernel may let accounts append only to their own files
+	# (fs.protected_regular).
 	install -m 0666 /dev/null "$SITE/log"
 	# Each logs its run, and executes a file named after it and the job's name.
 	cat >"$SITE/hook" <<-'END'
@@ -41,7 +42,7 @@ submit() {
 	cd "$BATS_TEST_TMPDIR" && rota submit --parsable "$@" "$name"
 }
 
-# hooked WHAT NAME: the script of that hook for jobs of that name, from standard input.
+# hooked WHAT NAME: write the script of that hook for jobs of that name, from standard input.
 hooked() {
 	cat >"$SITE/$1.$2"
 }
@@ -54,7 +55,7 @@ state() {
 	[ "$(sql "select state from rota.step where job_id = $1 and step_id = ${3:-0}")" = "$2" ]
 }
 
-# Held, because it ran again too often.
+# The step is held, because it was queued again too often.
 held() {
 	[ "$(sql "select held from rota.step where job_id = $1")" = system ]
 }
@@ -142,7 +143,7 @@ echo "task $ROTA_JOB_ID" >>'"$SITE"'/log' --retry=1)
 }
 
 @test "a prolog that does not end is killed with its processes, and counts as failed" {
-	rota admin setting change requeue_max --value=100 # however often it fails before the test has seen it
+	rota admin setting change requeue_max --value=100 # so that the step is not held before the test has seen a failure
 	hooked prolog hangs <<<'sleep 1000 & echo $! >'"$SITE"'/child.$ROTA_ATTEMPT; echo waiting; sleep 1000'
 	job=$(submit hangs '#!/bin/bash
 true')
@@ -172,7 +173,7 @@ true')
 	[ "$(sql "select count(*) from rota.allocation where job_id = $job and ended_at is null")" = 0 ]
 }
 
-# are_logged COUNT HOOK: so many lines of the log begin with it.
+# are_logged COUNT HOOK: so many lines of the log begin with the hook.
 are_logged() {
 	[ "$(grep -cs "^$2" "$SITE/log")" = "$1" ]
 }
@@ -190,7 +191,7 @@ true' --array=0-3)
 	eventually eval '[ "$(sql "select count(*) from rota.hook_pending where job_id in ($unwanted, $kept)")" = 8 ]'
 	rota cancel "$unwanted"
 	eventually eval '[ "$(sql "select count(*) from rota.attempt where job_id = $unwanted and cause = '"'cancelled'"'")" = 4 ]'
-	# No slot was free until here.
+	# Until here all places of runnerd were taken.
 	are_logged 8 "epilog $slow"
 	[ "$(sql "select count(*) from rota.hook_pending where job_id = $slow")" = 8 ]
 	touch "$SITE/slow.go"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The bound of all programs that runnerd runs, of whichever kind.
+# The bound on the number of programs of all kinds that runnerd runs at once.
 
 load helper
 load staging
@@ -16,7 +16,7 @@ setup_file() {
 		END
 	)
 	mkdir -m 0777 "$SITE/running"
-	# A program that says how many run with it, and waits for the file go.
+	# A program that records how many run at once, and waits for the file go.
 	cat >"$SITE/count" <<-'END'
 		#!/bin/bash
 		site=${0%/*}
@@ -44,7 +44,7 @@ teardown_file() {
 	for i in 1 2 3 4 5; do
 		jobs+=("$(submit stage)" "$(rota submit --parsable --output=/dev/null plain)")
 	done
-	# Each of the five kinds that have no program keeps a place of the eight.
+	# Of eight places, one is reserved for each of the five kinds that run no program now.
 	full() { [ "$(ls "$SITE/running" | wc -l)" = 3 ]; }
 	eventually full
 	[ "$(sql "select count(*) between 1 and 2 from rota.staging_call where began_at is not null and ended_at is null")" = t ]

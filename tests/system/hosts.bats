@@ -23,7 +23,7 @@ teardown_file() {
 
 setup() {
 	[ "$(id -u)" = 0 ] || skip "only root gives a client host names of its own"
-	# A process for each connection would be stopped one by one: this is one process. It notes each byte that a client has sent.
+	# The relay is a single process, so that one SIGSTOP stops all its connections. It records each byte that a client has sent.
 	perl -MIO::Socket::INET -MIO::Select -e '
 		my ($port, $seen) = @ARGV;
 		my $listen = IO::Socket::INET->new(LocalAddr => "127.0.0.1", LocalPort => $port, Listen => 64, ReuseAddr => 1) or die "$@";
@@ -55,7 +55,7 @@ listens() {
 	(exec 9<>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null
 }
 
-by() { # COMMAND...: as an ordinary user, whose localhost is two machines
+by() { # COMMAND...: as an ordinary user, for whom localhost is two machines
 	ROTA_CONFIG=$TLS/client.conf unshare --mount bash -c 'mount --bind "$TLS/hosts" /etc/hosts && exec setpriv --reuid nobody --regid nogroup --clear-groups env HOME=/tmp "$@"' by "$@"
 }
 

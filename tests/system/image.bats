@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Steps that ask for an image of their nodes. Nodes with another one are torn down and made anew with the right one, boot id and root
-# file system included; what comes back wrong is found.
+# Steps that ask for an image of their nodes. Nodes with another image are torn down and made anew with the requested one, boot id
+# and root file system included; a node with a wrong image is found.
 
 load helper
 load provisioner
@@ -16,7 +16,7 @@ setup_file() {
 	users_add "$ALICE" "$BOB"
 	nodes_up 3 el8 --set node.image_file="$SITE/os/image"
 	rota admin setting change image_idle_s --value=86400
-	# All nodes come with el8, and then may have others.
+	# All nodes begin with image el8, and may then get others.
 	for image in el8 el9 deb; do
 		rota admin image create "$image" --expected=20
 	done
@@ -36,7 +36,7 @@ setup() {
 	rm -f -- "$SITE"/now/* "$SITE"/calls/*
 }
 
-# After each test: all nodes serve with the default image, and each image may be tried again.
+# After each test: have all nodes serve with the default image, and forget failures of images.
 teardown() {
 	[ "$(id -u)" = 0 ] || return 0
 	rm -f -- "$SITE"/now/*
@@ -53,7 +53,7 @@ has() { # NODE IMAGE: the node serves with the image.
 	[ "$(sql "select state || ' ' || image from acct.node where node = '$1'")" = "up $2" ]
 }
 
-# change_is NODE STATE: of the last change of the node's image.
+# change_is NODE STATE: the last change of the node's image is in this state.
 change_is() {
 	[ "$(sql "select state from acct.node_reboot where node = '$1' order by reboot_id desc limit 1")" = "$2" ]
 }
@@ -62,7 +62,7 @@ calls() {
 	cat "$SITE"/calls/* 2>/dev/null | sort | tr '\n' ' '
 }
 
-called() { # ARGUMENTS: of a call of the program.
+called() { # ARGUMENTS: the program was called with them.
 	grep -qx "$*" "$SITE"/calls/* 2>/dev/null
 }
 
@@ -110,7 +110,7 @@ saw() {
 	[ "$(calls)" = 'n2 el9 ' ]
 	[ "$(sql "select count(*) from acct.wait_reason where job_id = $job and reason = 'image'")" = 1 ]
 	[ "$(sql "select concat_ws(' ', state, image, made_by, out_s > 0) from acct.node_reboot order by reboot_id desc limit 1")" = 'done el9 schedule t' ]
-	# The next one finds it right.
+	# The next step finds the right image.
 	submit --image=el9
 	saw "$job" el9 n2
 	[ "$(calls)" = 'n2 el9 ' ]
@@ -123,7 +123,7 @@ saw() {
 	submit --nodes=2 --exclusive
 	saw "$job" el8 n2,n3
 	[ "$(calls)" = 'n1 el9 ' ]
-	# Where only that node will do, it gets its default image back.
+	# The node gets its default image back if no other node will do.
 	submit --nodelist=n1
 	saw "$job" el8 n1
 	[ "$(calls)" = 'n1 el8 n1 el9 ' ]
@@ -191,7 +191,7 @@ saw() {
 	saw "$job" el9 n3
 	[ "$(rota nodes --json n1 | jq -r '.nodes[0].reason')" = "could not be rebooted with image el9: reboot program \"$SITE/programs/reboot\" ended with exit code 3" ]
 	[ "$(rota nodes --json n2 | jq -r '.nodes[0].reason')" = 'could not be rebooted with image el9: came back with image deb' ]
-	# The last one has succeeded, so the failures before do not count.
+	# The last change succeeded, so the failures before it do not count.
 	rota admin image show el9 --json | jq -e '.row.failures == 0'
 	rota admin setting change reboot_timeout_s --value=8
 	touch "$SITE/now/n3.dead"
@@ -213,12 +213,12 @@ saw() {
 	[ "$(rota nodes --json n2 | jq -r '.nodes[0].reason')" = 'could not be rebooted with image el9: came back with no image' ]
 	has n3 el8
 	refused 'nodes could not be booted with image "el9" 2 times in a row' rota submit --image=el9 --wrap=true
-	# Repaired.
+	# The machine is repaired.
 	rm "$SITE"/now/*.image
 	rota admin image change el9 --failures=0
 	rota release "$job"
 	saw "$job" el9 n3
-	# What reports no image is not booted with another one, until an operator has seen to it.
+	# A node that reports no image is not booted with another one, until an operator has resumed it.
 	rota admin node resume n2
 	refused '3 nodes asked for; of partition "main", 2 have image "el9" or may be booted with it' rota submit --image=el9 --nodes=3 --wrap=true
 	rota admin node reboot n2 --reason=install

@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
-# The database comes back as an older copy, under living nodes: nothing wedges, no job number is given out twice, what ran is known or
-# runs again, and all CPUs are free in the end.
+# The database comes back as an older copy, under running nodes: no step is stuck, no job number is given out twice, jobs that ran
+# are known or run again, and all CPUs are free in the end.
 
 load helper
 
 setup_file() {
-	instance_up 2 --cpus 4 # with the leases as they are: no node is to be lost because this machine is slow
+	instance_up 2 --cpus 4 # with the default leases: no node must be lost because this machine is slow
 	export LEDGER=$ROTA_TEST_DIR/ledger GO=$ROTA_TEST_DIR/go
 	touch "$LEDGER" && chmod 0666 "$LEDGER"
 	printf '#!/bin/bash\necho "$ROTA_JOB_ID" >>%s\n' "$LEDGER" >"$ROTA_TEST_DIR/quick.sh"
@@ -50,7 +50,7 @@ serves() {
 	server start
 	eventually serves
 
-	# What the copy does not know: a job that it has waiting has ended, others were accepted and have ended, or still run.
+	# Differences from the copy: a job that waits in the copy has ended; other jobs were accepted and have ended, or still run.
 	rota release "$held"
 	rota wait --timeout=60 "$held"
 	for i in 1 2 3; do last=$(submit quick --nodelist=n1); done
@@ -80,7 +80,7 @@ serves() {
 	rota wait --timeout=60 "$long" "$job"
 	[ "$(superuser "select count(*) from rota.attempt where job_id = $long")" = 1 ]
 	audit
-	# What the copy did not know is killed, and each of the others ran once.
+	# Attempts that the copy lacks are killed, and each other job ran once.
 	run ! grep -qx "$unknown" "$LEDGER"
 	[ "$(grep -cx "$held" "$LEDGER")" = 2 ]
 	[ "$(grep -cx "$long" "$LEDGER")" = 1 ]
@@ -112,7 +112,7 @@ serves() {
 	[[ $output == *"bad"*"schema"*"0001_earlier.sql, and this program has 00"*'Run "rota admin db upgrade" on the primary'* ]]
 	superuser "delete from rota.schema_migration where version = 9999"
 	run -0 rota admin db check
-	# Nothing manages this server; Patroni starts one like this.
+	# No manager of failover runs this server; start one as Patroni does.
 	[[ $output != *watchdog* ]]
 	server stop -m fast
 	server start -o "-h '' --cluster_name=demo"

@@ -8,6 +8,6 @@ inside() {
 	} >job.sh
 	job=$(rota submit --parsable "${INSIDE[@]}" --output=job.out "$@" job.sh)
 	run rota wait -q --timeout=120 "$job"
-	output=$(grep -v ' waits: agents$' job.out || true) # said on a slow machine
+	output=$(grep -v ' waits: agents$' job.out || true) # a slow machine prints this message
 	printf '%s\n' "$output" # shown if the test fails
 }

@@ -23,7 +23,7 @@ run_job() {
 	(cd /tmp && rota submit --wait --parsable --output="$ROTA_TEST_DIR/out" "$@" "$BATS_TEST_TMPDIR/job.sh")
 }
 
-# As instance_up, without the prepared cluster.
+# instance_up without the prepared cluster.
 instance_new() {
 	ROTA_TEST_CLUSTER='' instance_up "$@"
 	grep -q "making a PostgreSQL cluster" "$ROTA_TEST_DIR/up.log"
@@ -40,7 +40,7 @@ owner_of() {
 		[ "$(owner_of "$(pid_of "$role")")" = rota ]
 	done
 	[ "$(owner_of "$(pid_of launcher)")" = root ]
-	# The account cannot change files that root reads or executes.
+	# The daemons' account cannot change files that root reads or executes.
 	for path in "$ROTA_HOME" "$ROTA_HOME/etc" "$ROTA_HOME/etc/rota.conf" "$ROTA_HOME/log" "$ROTA_HOME/node"; do
 		[ "$(stat -c %U "$path")" = root ]
 	done
@@ -62,11 +62,11 @@ owner_of() {
 	run -0 as games rota sql -Atc 'select current_user'
 	[ "$output" = rota_admin ]
 	for pid in $(instance_processes | awk '{ print $1 }'); do
-		# One may have ended since it was listed.
+		# A process may have ended since it was listed.
 		owner=$(owner_of "$pid") || [ ! -e "/proc/$pid" ]
 		[ "${owner:-games}" = games ]
 	done
-	# No other user can end it or take it over, not even root.
+	# No other user, not even root, can end the instance or take it over.
 	run -1 rota down
 	[[ $output == *'as "games"'* ]]
 	run -1 rota up
@@ -110,7 +110,7 @@ owner_of() {
 	run_job
 }
 
-# A living process of the instance's account that is no part of it; its pid is in $foreign.
+# Start a process of the instance's account that does not belong to it; its pid is in $foreign.
 foreign_start() {
 	local as=()
 	[ "$(id -u)" != 0 ] || as=(setpriv --reuid rota --regid rota --clear-groups)
@@ -124,7 +124,7 @@ foreign_start() {
 	run_job
 	postmaster=$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")
 	kill_now "$(pid_of launcher)" "$(pid_of jobmgrd)" "$(pid_of nodemgrd)" "$(pid_of munged)" "$postmaster"
-	# Its children notice its end by themselves.
+	# The server's children notice its end by themselves.
 	nobody_left() { [ -z "$(find /proc -mindepth 2 -maxdepth 2 -name cwd -lname "$ROTA_HOME/pg/data" 2>/dev/null)" ]; }
 	eventually nobody_left
 	for file in "$ROTA_HOME/pg/data/postmaster.pid" "$ROTA_HOME/run/.s.PGSQL.5432.lock"; do
@@ -138,7 +138,8 @@ foreign_start() {
 	[[ $output == *"munged started"* && $output == *"PostgreSQL started"* && $output == *"jobmgrd started"* ]]
 	[[ $output == *"nodemgrd started"* && $output == *"node n1 started"* ]]
 	run_job
-	# Files after a loss of power: empty, and half a line. A process whose working directory is the cluster's is no server.
+	# pid files after a power cut: empty, and half a line. A process that only has the cluster as its working directory is no
+	# server.
 	for content in '' "$foreign"; do
 		rota down --quiet
 		printf %s "$content" >"$ROTA_HOME/pg/data/postmaster.pid"
@@ -150,7 +151,7 @@ foreign_start() {
 		[[ $output == *"PostgreSQL started"* ]]
 	done
 	run_job
-	# A running server is found and ended, whatever the file names.
+	# A running server is found and ended, whatever the pid file contains.
 	postmaster=$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")
 	sed -i "1s/.*/$foreign/" "$ROTA_HOME/pg/data/postmaster.pid"
 	[ "$(pid_of PostgreSQL)" = "$postmaster" ]
@@ -231,7 +232,7 @@ echo started; wait"
 	[ -z "$(instance_processes)" ]
 	run ! pgrep -f "sleep 8639[789]\.$$"
 	run -0 rota up
-	# It runs again two seconds later, so its state may already be the next attempt's.
+	# The step runs again two seconds later, so its state may already be the next attempt's.
 	ended() { [ "$(superuser "select cause from rota.attempt where job_id = $job and attempt = 1 and ended_at is not null")" = shutdown ]; }
 	eventually ended
 }
@@ -263,7 +264,7 @@ echo started; sleep 86396.$$"
 }
 
 @test "a node that is created after its daemons started comes up" {
-	# Leases are long, so no renewal finds it.
+	# Leases are long, so the lease is not renewed meanwhile.
 	instance_up 1 --set node.lease=3600
 	node=$(rota nodes --json | jq -r '.nodes[0].name')
 	manager=$(pid_of procmgrd)
@@ -320,7 +321,7 @@ echo $ROTA_CLUSTER'
 	password
 	[ "$(superuser "show max_connections")" = 62 ]
 	run_job --nodes=2
-	# More than are needed stay.
+	# A max_connections that is higher than needed stays.
 	superuser "alter system set max_connections = 90"
 	rota down
 	run -0 rota up
@@ -419,7 +420,7 @@ echo $ROTA_CLUSTER'
 	admin "delete from rota.schema_migration where version = 1"
 	run -1 rota admin db upgrade
 	[[ $output == *"9999_future.sql"* || $output == *"newer"* ]]
-	# A refusal changes nothing.
+	# A refused command changes nothing.
 	[ "$(admin "select count(*) from rota.schema_migration where version = 1")" = 0 ]
 	rota nodes
 	run -1 rota admin db upgrade --conninfo "host=/nowhere dbname=rota"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
-# The site's script job_submit.lua: what it changes of a submission and of a modification, refuses and says; what becomes of jobs while it
-# is broken; hostile values.
+# The site's script job_submit.lua: its changes of submissions and modifications, refusals and messages; jobs while the script is
+# broken; hostile values.
 
 load helper
 
 setup_file() {
-	SITE=$(mktemp -d /tmp/rota-site.XXXXXX) # where the daemons' account can go
+	SITE=$(mktemp -d /tmp/rota-site.XXXXXX) # a folder that the daemons' account can enter
 	export SITE
 	chmod 0755 "$SITE"
 	echo 'function slurm_job_submit() return 0 end' >"$SITE/job_submit.lua"
@@ -36,14 +36,14 @@ setup() {
 	printf '#!/bin/sh\n:\n' >plain.sh
 }
 
-# site: the site's script, from standard input. A new file takes the place of the old one at once.
+# site: install the site's script from standard input. A new file replaces the old one at once.
 site() {
 	cat >"$SITE/new"
 	chmod 0644 "$SITE/new"
 	mv "$SITE/new" "$SITE/job_submit.lua"
 }
 
-# sets: the script sets something in each submission, in Lua from standard input.
+# sets: install a script that makes a change in each submission, in Lua from standard input.
 sets() {
 	{
 		echo 'function slurm_job_submit(desc, parts, uid)'
@@ -52,7 +52,7 @@ sets() {
 	} | site
 }
 
-# submit [OPTION]...: a job that waits; its number is in `job`.
+# submit [OPTION]...: submit a job that is held; its number is in `job`.
 submit() {
 	job=$(rota submit --parsable --hold --output=/dev/null "$@")
 }
@@ -61,12 +61,12 @@ sql() {
 	superuser "$1"
 }
 
-# asked COLUMNS: what the first step of the job asks for.
+# asked COLUMNS: prints these columns of the request of the job's first step.
 asked() {
 	sql "select concat_ws(' ', $1) from rota.step_request where job_id = $job and step_id = ${2:-0}"
 }
 
-# jobs: how many there are, and numbers that are visible.
+# jobs: prints the number of jobs, and the highest job number.
 jobs() {
 	sql "select count(*) || ' ' || coalesce(max(job_id), 0) from rota.job"
 }
@@ -277,7 +277,7 @@ short_job() {
 	[ "$(asked time_limit_s)" = 420 ]
 	[ "$(sql "select count(*) from rota.step where job_id = $job")" = 2 ]
 	rota show --script "$job" | grep -q "from the site"
-	# Of scripts, the record has digests.
+	# The record has digests instead of scripts.
 	before="2 lines, SHA-256 $(sha256sum <plain.sh | cut -d ' ' -f 1)"
 	after="5 lines, SHA-256 $(rota show --script "$job" | sha256sum | cut -d ' ' -f 1)"
 	rota show "$job" | grep -q "Site set *script = $after, before: $before$"
@@ -289,7 +289,7 @@ short_job() {
 	refused "plain.sh (changed by the site's script):2: --tme" rota check plain.sh
 	sets <<<'desc.script = "#!/bin/sh\n" .. string.rep("#\n", 600000)'
 	refused "answer is too long" rota submit plain.sh
-	# Of several jobs, each has its own.
+	# Of several jobs in a submission, each has a record of its own.
 	cp plain.sh other.sh
 	sets <<<'if desc.name == "other.sh" then desc.script = "#!/bin/sh\necho changed\n" end'
 	rota submit --parsable --hold --each plain.sh other.sh plain.sh >each
@@ -317,7 +317,7 @@ short_job() {
 		end
 	END
 	said() { rota submit --hold plain.sh 2>&1 | grep -q "rota: 77 nil"; }
-	eventually said # jobmgrd reads them once a second
+	eventually said # jobmgrd reads the setting once a second
 }
 
 @test "what cannot be changed, or is malformed, is refused by its field" {
@@ -565,7 +565,7 @@ short_job() {
 	for i in {1..4}; do
 		rota submit --hold --job-name=left plain.sh >/dev/null 2>&1 3>&- &
 		eventually busy "$runnerd"
-		kill -KILL "$!" || true # it may have its answer already
+		kill -KILL "$!" || true # the call may have its answer already
 		wait "$!" || true
 	done
 	site <<<'function slurm_job_submit() return 0 end'

@@ -1,6 +1,6 @@
 # kdc.bash - a private KDC for tests: realm KIND.TEST in the folder KDC, on a free port of this host. It reads nothing of /etc.
 
-# free_port: a port of this host that nobody has.
+# free_port: prints a port of this host that no process uses.
 free_port() {
 	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
@@ -51,11 +51,11 @@ kdc_up() {
 	kdc_start
 }
 
-# kdc_start, kdc_stop: it answers from then on, or does not.
+# kdc_start: the KDC answers from then on. kdc_stop: it does not.
 kdc_start() {
 	krb5kdc -n >"$KDC/out.log" 2>&1 3>&- &
 	echo $! >"$KDC/pid"
-	disown # or bash reports that it was killed
+	disown # bash would otherwise report that it was killed
 	eventually kdc_answers
 }
 

@@ -89,8 +89,8 @@ drive() {
 }
 
 start_launcher() {
-	rm -f "$DIR/sock/driver" # of another node
-	# A launcher that was just killed may still hold the node's lock, and the next one would end.
+	rm -f "$DIR/sock/driver" # the socket of another test's node
+	# A launcher that was just killed may still hold the node's lock, and a new launcher would exit.
 	for i in $(seq 1200); do lives "$(cat "$DIR/$NODE.pid" 2>/dev/null)" || break; sleep 0.05; done
 	$LAUNCHER_WITHIN "$DIR/bin/rota-launcher" --config "$CONFIG" --node "$NODE" 2>>"$DIR/$NODE.log" 3>&- &
 	echo $! >"$DIR/$NODE.pid"
@@ -105,17 +105,17 @@ stop_launcher() { # SIGNAL
 	return 1
 }
 
-gone() { # PATH: what is removed just behind the record `end`
+gone() { # PATH: removed just after the record `end`
 	for i in $(seq 1200); do [ -e "$1" ] || return 0; sleep 0.02; done
 	return 1
 }
 
-printed() { # JOB WORD: wait until its output has it
+printed() { # JOB WORD: wait until the job's output has the word
 	for i in $(seq 1200); do grep -qs "$2" "$DIR/work/$1.out" && return 0; sleep 0.05; done
 	return 1
 }
 
-lives() { # PID: is it there, and no zombie?
+lives() { # PID: the process exists and is no zombie
 	grep -q '^State:.[^ZX]' "/proc/$1/status" 2>/dev/null
 }
 
@@ -128,7 +128,7 @@ launch() {
 		"workdir=$DIR/work" "output=$DIR/work/$job.out" "$@"
 }
 
-# record JOB KIND [SECONDS]: wait for it; the record is in $output.
+# record JOB KIND [SECONDS]: wait for this record of the job; it is in $output.
 record() {
 	run drive wait "$1.0.1" "$2" "${3:-60}"
 	[ "$status" -eq 0 ]
@@ -141,7 +141,7 @@ control() { # JOB ACTION [FIELD...]
 	drive send op=control "job=$job" step=0 attempt=1 "action=$action" "$@"
 }
 
-field() { # NAME: of the record in $output, which stands before the next " name="
+field() { # NAME: prints a field of the record in $output; it ends before the next " name="
 	sed -nE "s/.*(^| )$1=([^ ]*).*/\2/p" <<<"$output"
 }
 

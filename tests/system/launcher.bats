@@ -247,7 +247,7 @@ suspend_past_limit() {
 	[ "$(lines_of "$1")" = "$before" ]
 }
 
-# suspend_and_resume JOB: the step counts until its file exists, so it cannot end before it is suspended.
+# suspend_and_resume JOB: the step counts until its file exists, so it cannot end before it is suspended and resumed.
 suspend_and_resume() {
 	local since=$SECONDS before
 	launch "$1" time_limit_s=1000 <<-END
@@ -273,7 +273,7 @@ suspend_and_resume() {
 		launch 1341 time_limit_s=1000 signal=10 signal_s=599 signal_shell=1
 	printf '#!/bin/bash\ntrap "echo shell" USR1\n%s &\nwait; wait\n' "$program" |
 		launch 1342 time_limit_s=1000 signal=10 signal_s=599 per_task=1
-	# Before that, nothing catches the signal.
+	# Before that, no process handles the signal.
 	for job in 1340 1341 1342; do printed $job ready; control $job limit limit=600; done
 	record 1340 done
 	[[ $output == *"outcome=complete"* ]]
@@ -285,7 +285,7 @@ suspend_and_resume() {
 }
 
 @test "the signal before the time limit moves with the limit, and waits while the step is suspended" {
-	# Once for each limit. The second limit is later than the first warning, however late that came.
+	# One warning for each limit. The second limit is later than the first warning, however late that came.
 	local since=$SECONDS before
 	printf '#!/bin/bash\ntrap "echo warned" USR1\necho ready\nwhile :; do sleep 0.05; done\n' | launch 1343 time_limit_s=1000 grace_s=1 signal=10 signal_s=900 signal_shell=1
 	record 1343 run
@@ -559,7 +559,7 @@ daemons() {
 	pgrep -u "$WHO" -f 'sleep 987[.]6'
 }
 
-# lose JOB: start a step with daemons, kill its keeper.
+# lose JOB: start a step with daemons, and kill its keeper.
 lose() {
 	rm -f "$DIR/work/started"
 	{ daemon_script; echo 'touch started; sleep 60'; } | launch "$1"
@@ -569,7 +569,8 @@ lose() {
 	[ -n "$(daemons)" ]
 }
 
-# lost JOB: its end is reported, and no process is left. The death of another launcher's keeper is noticed at the next poll, ten seconds later.
+# lost JOB: the end is reported, and no process is left. The death of another launcher's keeper is noticed at the next poll, after
+# ten seconds.
 lost() {
 	record "$1" end 60
 	[[ $output == *"drain=a keeper died before its site epilog"* ]]
@@ -585,12 +586,12 @@ lose_keepers() {
 	lose 285
 	kill -9 "$keeper"
 	lost 285
-	# Together with the launcher: the next one ends it before it serves.
+	# The keeper is killed with the launcher: the next launcher ends the attempt before it serves.
 	lose 286
 	kill -9 "$(cat "$DIR/$NODE.pid")" "$keeper"
 	start_launcher
 	lost 286
-	# Alone, under a launcher that did not fork it.
+	# The keeper alone is killed, under a launcher that did not fork it.
 	lose 287
 	kill -9 "$(cat "$DIR/$NODE.pid")"
 	start_launcher
@@ -648,7 +649,7 @@ lose_keepers() {
 	rm -f "$DIR/$NODE.pid"
 }
 
-# refusals JOB COUNT: wait until the journal has so many.
+# refusals JOB COUNT: wait until the journal has so many refusals of the job.
 refusals() {
 	for i in $(seq 1200); do [ "$(drive journal "$1.0.1" refused | wc -l)" = "$2" ] && return; sleep 0.05; done
 	return 1
@@ -714,7 +715,7 @@ fill() {
 	record 401 keeper
 	kill -9 "$(field pid)"
 	record 401 end
-	# A launcher that starts on a full disk takes over the attempts there.
+	# A launcher that starts on a full disk takes over the running attempts.
 	stop_launcher KILL
 	start_launcher
 	touch "$DIR/work/go"
@@ -845,13 +846,13 @@ plain_launcher_over() {
 		for (1 .. 4) { fork or do { sleep 3; exit } }
 		1 while wait > 0;
 	END
-	# Each is within the limit, all together are not.
+	# Each process is within the limit, all together are not.
 	launch 1322 mem_mb=110 <<-'END'
 		#!/usr/bin/perl
 		for (1 .. 4) { fork or do { vec(my $x, 60 << 20, 8) = 1; sleep 60; exit } }
 		1 while wait > 0;
 	END
-	# The kernel can drop a mapped file that is not in memory alone, so it does not count.
+	# The kernel can drop pages of a mapped file, so they do not count.
 	local file=$(mktemp /var/tmp/rota-launcher.XXXXXX) used=complete
 	[ "$(stat -f -c %T /var/tmp)" != tmpfs ] || used=oom
 	head -c 100000000 /dev/zero >"$file"
@@ -937,7 +938,7 @@ plain_launcher_over() {
 	[ "$(sed -n 3p "$DIR/work/1360.out")" = opens ]
 	[ "$(sed -n 3p "$DIR/work/1361.out")" = refused ]
 	[ ! -e /sys/fs/cgroup/cgroup.controllers ] || [ "$(sed -n 4p "$DIR/work/1361.out")" = counted ]
-	# Steps of other launchers of this machine may have all cores. A machine for the test alone has cores for both.
+	# Steps of other launchers on this machine may have taken all cores. A machine for the test alone has cores for both.
 	if [ -n "${ROTA_TEST_ALONE:-}" ]; then
 		[ "$(head -n1 "$DIR/work/1360.out")" = 1 ] && [ "$(head -n1 "$DIR/work/1361.out")" = 1 ]
 		[ "$(sed -n 2p "$DIR/work/1360.out")" != "$(sed -n 2p "$DIR/work/1361.out")" ]
@@ -1064,7 +1065,7 @@ plain_launcher_over() {
 	for i in $(seq 1200); do [ -z "$(ls "$DIR/node/n1/spool")" ] && break; sleep 0.02; done
 	[ -z "$(ls "$DIR/node/n1/spool")" ]
 	if [ "$(id -u)" = 0 ]; then [ -z "$(pgrep -u "$WHO")" ]; fi
-	left() { # but for what keepers have that wait for another attempt
+	left() { # prints what is left, apart from files of keepers that wait for another attempt
 		local group
 		for group in $(find /sys/fs/cgroup -path "*/rota/$INSTANCE-*/n1/*.0.1" -maxdepth 5); do
 			[ -d "$DIR/node/n1/spare/${group##*/}" ] || echo "$group"

@@ -39,14 +39,14 @@ static struct sockaddr_un address(void)
 	return a;
 }
 
-/* As procmgrd: pass on what comes. */
+/* In the role of procmgrd: pass on the packets that arrive. */
 static int pass_on(void)
 {
 	static char packet[PACKET_LARGEST];
 	struct sockaddr_un a = address();
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	unlink(a.sun_path);
-	struct lease lease = lease_extended(NULL, clock_boot_us(), 3600, 60); /* nothing starts without one */
+	struct lease lease = lease_extended(NULL, clock_boot_us(), 3600, 60); /* without a lease, nothing starts */
 	struct err e;
 	driver_must(lease_write(&lease, &e), &e);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) < 0 || chmod(a.sun_path, 0777) < 0)
@@ -112,7 +112,7 @@ static int send_message(int argc, char **argv)
 }
 
 struct watch {
-	const char *key, *kind; /* NULL: all */
+	const char *key, *kind; /* NULL: any */
 	bool found;
 };
 
@@ -139,7 +139,7 @@ static struct journal *open_journal(enum journal_mode mode, struct err *e)
 	return j;
 }
 
-/* journal [KEY [KIND]]: print the records; wait KEY KIND [SECONDS]: the same once there is one. */
+/* journal [KEY [KIND]]: print the matching records; wait KEY KIND [SECONDS]: wait until there is one, and print them. */
 static int journal(int argc, char **argv, bool wait)
 {
 	struct watch w = {argc > 0 ? argv[0] : NULL, argc > 1 ? argv[1] : NULL, false};
@@ -160,7 +160,7 @@ static int journal(int argc, char **argv, bool wait)
 	return wait && !w.found;
 }
 
-/* grow BYTES: a record of that size, as if much had not been reported yet. */
+/* grow BYTES: append a record of that size, as if many records had not been reported yet. */
 static void grow(int size)
 {
 	struct err e;

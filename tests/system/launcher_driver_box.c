@@ -11,7 +11,7 @@
 #include "procmgr/record/record.h"
 #include "tests/system/launcher_driver.h"
 
-/* What a box is sealed for, and what may be another thing than that. */
+/* The attempt, node and name that a box is sealed for; each may differ from what it is used for. */
 struct delivery {
 	struct credential_delivery of;
 	struct credential credential;

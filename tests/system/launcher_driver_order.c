@@ -26,7 +26,7 @@ static char *read_file(const char *path, size_t *size)
 	return text;
 }
 
-/* Put bytes into the node's cache as procmgrd would; their hash. */
+/* Put bytes into the node's cache as procmgrd would; returns their hash. */
 static char *cache(const char *bytes, size_t size)
 {
 	char hex[SEAL_HEX_SIZE];
@@ -39,7 +39,8 @@ static char *cache(const char *bytes, size_t size)
 	return xstrdup(hex);
 }
 
-/* A step that runs once on this node, now, as the caller; argument NAME=VALUE changes a field of the order or its spec. */
+/* A step that runs once on this node, now, as the caller; an argument NAME=VALUE changes a field of the launch request or its
+ * spec. */
 static void order_begin(struct order *o)
 {
 	memset(o, 0, sizeof *o);
@@ -155,10 +156,10 @@ static bool order_set(struct order *o, const char *name, const char *value)
 /* Ways to damage or cancel a valid launch request. */
 struct attack {
 	bool signature;	       /* one digit changed */
-	const char *from, *to; /* text replaced in the signed order, as long as it was */
-	const char *claim;     /* other job number in the message */
-	const char *script;    /* hash to name in place of the script's */
-	bool withdrawn;	       /* the launcher is to refuse it */
+	const char *from, *to; /* text replaced in the signed request by one of the same length */
+	const char *claim;     /* another job number in the message */
+	const char *script;    /* hash that replaces the script's */
+	bool withdrawn;	       /* the launcher must refuse the request */
 };
 
 static void send_order(const struct order *o, const struct attack *attack)

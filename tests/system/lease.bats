@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
 # Lost nodes: leases on both sides, the policies fence and keep, nodes that come back, reboots, flapping. A node is
 # cut off by stopping its process manager, so that nothing passes between it and the database. Tasks write a ledger outside Rota;
-# asserted is the order of its lines, never a time.
+# the tests check the order of its lines, never a time.
 
 load helper
 
 setup() {
 	local lease=3
-	[[ $BATS_TEST_DESCRIPTION != *rebooted* ]] || lease=60 # nothing but the reboot is to tell, however busy the machine
+	[[ $BATS_TEST_DESCRIPTION != *rebooted* ]] || lease=60 # only the reboot must reveal the loss, however busy the machine
 	instance_up 2 --cpus 2 --set node.lease=$lease --set node.lease_margin=4 --set nodemgr.period=1 --set node.grace=1
 	rota admin setting change requeue_delay_s --value=0 >/dev/null
 	LEDGER=$ROTA_TEST_DIR/ledger
@@ -47,7 +47,7 @@ has() {
 	grep -q "^$1" "$LEDGER"
 }
 
-# The node on which an attempt began.
+# Prints the node on which an attempt began.
 node_of() {
 	awk -v attempt="$1" '$1 == "begin" && $2 == attempt { print $3 }' "$LEDGER"
 }
@@ -67,7 +67,7 @@ mend() {
 	stopped=
 }
 
-# Lines of an attempt after the beginning of the next.
+# Prints the lines of an attempt after the beginning of the next one.
 late_lines() {
 	awk -v attempt="$1" '$1 == "begin" && $2 == attempt + 1 { next_began = 1 } next_began && $2 == attempt { n++ } END { print n + 0 }' "$LEDGER"
 }
@@ -82,7 +82,7 @@ attempts() {
 	node=$(node_of 1)
 	cut_off "$node"
 	eventually node_is "$node" down
-	# Where the next attempt has begun already, its job has no reason any more.
+	# If the next attempt has begun already, its job has no reason any more.
 	[ "$(rota queue --json | jq -r '.jobs[0].reason')" = node_lost ] || has "begin 2"
 	eventually has "begin 2"
 	[ "$(node_of 2)" != "$node" ]
@@ -90,7 +90,7 @@ attempts() {
 	enough
 	rota wait "$job"
 	[ "$(late_lines 1)" = 0 ]
-	# Accounted until the last renewal or report, which is before the lease's end; later reports change nothing.
+	# The attempt is charged until the last renewal or report, which is before the lease's end; later reports change nothing.
 	[ "$(sql "select bool_and(a.ended_at between l.renewed_at and l.expires_at) from rota.allocation a join rota.node_lease l using (node_id) where a.job_id = $job and a.attempt = 1")" = t ]
 	before=$(sql "select a from rota.attempt a where job_id = $job and attempt = 1")
 	mend
@@ -190,7 +190,7 @@ attempts() {
 	audit
 }
 
-# The second node of a job's attempt; both have begun.
+# Prints the second node of a job's attempt, once both have begun.
 second_of() {
 	both() { [ "$(grep -c "^begin 1 " "$LEDGER")" = 2 ]; }
 	eventually both
@@ -255,7 +255,7 @@ second_of() {
 	job=$(ticker)
 	eventually has "tick 1"
 	node=$(node_of 1)
-	# Nobody judges leases meanwhile: on a slow machine, the node would be lost before it is back.
+	# Stop the judging of leases: on a slow machine, the node would be lost before it is back.
 	judge=$(pid_of nodemgrd)
 	kill -STOP "$judge"
 	# Power off: all processes of the node are killed at once.

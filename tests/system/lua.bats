@@ -32,13 +32,13 @@ teardown_file() {
 	return "$status"
 }
 
-# install_script BODY: the site's slurm_job_submit does that.
+# install_script BODY: the site's slurm_job_submit has this body.
 install_script() {
 	printf 'function slurm_job_submit(desc, parts, uid)\n%s\nreturn slurm.SUCCESS\nend\n' "$1" >"$SITE/job_submit.new"
 	mv "$SITE/job_submit.new" "$SITE/job_submit.lua"
 }
 
-# submit_request ID [NAME]: a request of job_submit.
+# submit_request ID [NAME]: prints a request of job_submit.
 submit_request() {
 	printf '%s job_submit slurm_job_submit {"desc":{"name":"%s"},"parts":[],"uid":1000}\n' "$1" "${2:-a}"
 }
@@ -48,7 +48,7 @@ ask() {
 	${1:+as "$1"} python3 "$CLIENT" "$SOCKET" lines
 }
 
-# The processes of this instance that run scripts.
+# Prints the processes of this instance that run scripts.
 workers() {
 	pgrep -P "$(pid_of runnerd)" -x rota-lua || true
 }
@@ -199,7 +199,7 @@ bb() {
 	done >"$BATS_TEST_TMPDIR/requests"
 	run rota-lua serve --job-submit "$BATS_TEST_TMPDIR/leak.lua" <"$BATS_TEST_TMPDIR/requests"
 	[ "$(jq -r .changes.comment <<<"$output" | sort -u)" = "1 1 true" ]
-	[ "$(jq -c '.log | length' <<<"$output" | tr '\n' ' ')" = "1 0 0 " ] # the text of the file is the same, and so is what it logs
+	[ "$(jq -c '.log | length' <<<"$output" | tr '\n' ' ')" = "1 0 0 " ] # the text of the file is unchanged, and so is its log
 }
 
 @test "serve: io has the files of the request, and no others" {
@@ -242,7 +242,7 @@ bb() {
 	[[ $(jq -r .error <<<"${lines[3]}") == *'"files"'* ]]
 }
 
-# Scripts that want more than they may. Each is followed by a good call in the same process.
+# Scripts that exceed their limits. Each is followed by a valid call in the same process.
 @test "serve: hostile scripts get an error, and the process goes on" {
 	while IFS='|' read -r expected body; do
 		{
@@ -252,7 +252,7 @@ bb() {
 		for name in bad good; do
 			printf 'job_submit slurm_job_submit {"desc":{"name":"%s"}}\n' "$name"
 		done >"$BATS_TEST_TMPDIR/requests"
-		# The memory is full after some work, which is to end before the time does on a slow machine.
+		# This script fills the memory after some work, which must end before the time limit on a slow machine.
 		[[ $expected == "more than"* ]] && seconds=30 || seconds=1
 		run timeout 60 rota-lua serve --job-submit "$BATS_TEST_TMPDIR/hostile.lua" --seconds "$seconds" --instructions 20000000 \
 			--memory-mb 16 <"$BATS_TEST_TMPDIR/requests"

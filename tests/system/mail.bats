@@ -4,7 +4,7 @@
 load helper
 
 setup_file() {
-	SITE=$(mktemp -d /tmp/rota-mail.XXXXXX) # where the daemons' account can go
+	SITE=$(mktemp -d /tmp/rota-mail.XXXXXX) # a folder that the daemons' account can enter
 	export SITE
 	chmod 1777 "$SITE"
 	mkdir -m 0777 "$SITE/box"
@@ -45,18 +45,18 @@ submit() {
 	cd "$BATS_TEST_TMPDIR" && rota submit --parsable "$@" job.sh
 }
 
-# held [OPTION]...: a held job, so that a test can say first what its mail does.
+# held [OPTION]...: submit a held job, so that a test can set the behaviour of its mail first.
 held() {
 	submit '#!/bin/bash
 true' --hold "$@"
 }
 
-# box JOB EVENT: files of accepted mails.
+# box JOB EVENT: prints the files of accepted mails.
 box() {
 	ls "$SITE/box" | grep -E "^rota\.rota\.$1\.[-0-9]+\.[0-9]+\.$2\.[0-9]+\.[0-9]+$"
 }
 
-# mail JOB EVENT: the text of the first one, once it has come.
+# mail JOB EVENT: waits for the first mail of the event, and prints it.
 mail() {
 	eventually box "$1" "$2" >/dev/null
 	cat "$SITE/box/$(box "$1" "$2" | head -n 1)"
@@ -66,7 +66,7 @@ sql() {
 	superuser "$1"
 }
 
-# The mails in the database, and their results.
+# Prints the mails in the database, with their results.
 sent() {
 	sql "select string_agg(concat_ws('|', event, case when sent_at is not null then 'sent' when due_at is null then 'given up' else 'due' end, tries), ' ' order by mail_id)
 		from rota.mail where job_id = $1"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
 # Expected failures: maintenance, drains with a deadline, failing nodes, with real daemons. Scheduling cycles are rare here, so
-# whatever begins or ends in time has been notified. Outcomes are read in SQL.
+# each begin and end in time needs a notification. Outcomes are read in SQL.
 
 load helper
 
 setup_file() {
-	# The account of runnerd reaches it.
+	# The account of runnerd can enter this folder.
 	PROGRAMS=$(mktemp -d /tmp/rota-site.XXXXXX)
 	export PROGRAMS
 	chmod 0755 "$PROGRAMS"
@@ -21,7 +21,7 @@ teardown_file() {
 }
 
 teardown() {
-	# Each test leaves free nodes to the next.
+	# After each test: nodes are free for the next one.
 	rota cancel -q $(sql "select job_id from rota.job where ended_at is null") 2>/dev/null || true
 	for name in $(rota reservations --all --json | jq -r '.reservations[].name'); do
 		rota admin reservation delete "$name"
@@ -66,7 +66,7 @@ is() {
 	[ "$(sql "select state from rota.step where job_id = $1 and step_id = 0")" = "$2" ]
 }
 
-# waits_for JOB REASON: the plan has this reason.
+# waits_for JOB REASON: the plan has this reason for the job.
 waits_for() {
 	[ "$(rota queue --json | jq -r --argjson job "$1" '.jobs[] | select(.job_id == $job) | .reason')" = "$2" ]
 }
@@ -163,7 +163,7 @@ node_is() {
 @test "a drain with a deadline: steps that end before it start, then the node is drained and running steps go on" {
 	running=$(submit 'until [ -e go ]; do sleep 0.1; done' --time=5 --nodelist=n1)
 	eventually is "$running" running
-	# Before the time limit of the waiting step, and so late that the short one can start and end on a slow machine.
+	# A time before the time limit of the waiting step, and so late that the short step can start and end on a slow machine.
 	rota admin node drain n1 --deadline=now+55seconds --reason=fan
 	node_is n1 up
 	run -0 rota nodes n1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The leader moves running steps where the site has it so (schedule.moves): a wide step starts, or a node becomes empty and is powered off, and
-# what moved goes on elsewhere.
+# The leader moves running steps if the site wants it (schedule.moves): a wide step starts, or a node becomes empty and is powered
+# off, and the moved steps go on elsewhere.
 
 load helper
 
@@ -31,7 +31,7 @@ runs_on() {
 	[ "$(sql "select nodes from acct.attempt where job_id = $1 and state = 'live' and started_at is not null")" = "$2" ]
 }
 
-# saver SCRIPT TEXT: a step on n1 that counts and can save itself, if it answers (TEXT).
+# saver SCRIPT TEXT: write a script that counts and, if asked, saves itself when the shell condition TEXT holds.
 saver() {
 	cat >"$1" <<-END
 		#!/bin/bash
@@ -78,7 +78,7 @@ saver() {
 	runs_on "$saver" n1
 	[ "$(sql "select count(*) from acct.attempt where job_id = $saver")" = 1 ]
 	[ "$(sql "select state from acct.job where job_id = $wide")" = pending ]
-	# It answers again, and is asked again after a while.
+	# The step answers again, and is asked again after a while.
 	rota admin setting change checkpoint_wait_s --value=60
 	eventually eval '[ "$(sql "select count(*) from acct.checkpoint where job_id = $saver and state in ('"'asked', 'taking'"')")" = 0 ]'
 	rm silent
@@ -87,7 +87,7 @@ saver() {
 	eventually runs_on "$saver" n2
 }
 
-# restart_jobmgrd OPTION...: end it, and start it with these options of `rota up`.
+# restart_jobmgrd OPTION...: end jobmgrd, and start it with these options of `rota up`.
 restart_jobmgrd() {
 	kill_now "$(pid_of jobmgrd)"
 	rota up "$@" >/dev/null

@@ -22,7 +22,7 @@ setup() {
 	rm -f -- "$SITE"/now/* "$SITE"/calls/*
 }
 
-# After each test: all nodes serve.
+# After each test: have all nodes serve.
 teardown() {
 	[ "$(id -u)" = 0 ] || return 0
 	rm -f -- "$SITE"/now/*
@@ -38,7 +38,7 @@ reason_of() {
 	rota nodes --json "$1" | jq -r '.nodes[0].reason'
 }
 
-# reboot_is NODE STATE: of the last reboot of the node.
+# reboot_is NODE STATE: the last reboot of the node is in this state.
 reboot_is() {
 	[ "$(sql "select state from acct.node_reboot where node = '$1' order by reboot_id desc limit 1")" = "$2" ]
 }
@@ -94,7 +94,7 @@ completed_on() { # JOB NODE
 	reboot_is n1 'done'
 	[ "$(boot_of n1)" != "$boot" ]
 	[ "$(boot_of n1)" = "$(cat "$SITE/boot/n1")" ]
-	# Nobody was alarmed, and the job that ran ended by its cancel.
+	# The node was not reported as down, and the job that ran ended by its cancellation.
 	[ "$(sql "select count(*) from acct.node_event where to_state = 'down'")" = "$downs" ]
 	[ "$(sql "select state from acct.job where job_id = $first")" = cancelled ]
 	[ "$(sql "select out_s > 0 from acct.node_reboot order by reboot_id desc limit 1")" = t ]
@@ -144,7 +144,7 @@ completed_on() { # JOB NODE
 	eventually reboot_is n1 failed
 	[ "$(reason_of n1)" = "could not be rebooted: reboot program \"$SITE/programs/reboot\" ended with exit code 3" ]
 	rota admin power list n1 | grep -q 'the controller of n1 does not answer'
-	# A step that could run there runs elsewhere.
+	# A step that could run on this node runs elsewhere.
 	submit 0 --cpus-per-task=2
 	completed_on "$job" n2
 	rm "$SITE/now/n1.fails"
@@ -157,7 +157,7 @@ completed_on() { # JOB NODE
 	eventually reboot_is n2 failed
 	[ "$(reason_of n1)" = 'could not be rebooted: did not register with another boot within 8 s' ]
 	[ "$(reason_of n2)" = 'could not be rebooted: did not register with another boot within 8 s' ]
-	# Repaired: it comes, and serves when the operator says so.
+	# The machine is repaired: it comes up, and serves when the operator resumes it.
 	node_start n1 none
 	node_is n1 drain
 	rota admin node resume 'n[1-2]' || true
@@ -187,7 +187,7 @@ completed_on() { # JOB NODE
 	rota up >/dev/null
 	again() { [ "$(calls n1)" = 2 ]; }
 	eventually again
-	# The first one has gone with its runnerd.
+	# The first program has ended with its runnerd.
 	[ "$(pgrep -cf "$SITE/programs/reboot n1")" = 1 ]
 	rm "$SITE/now/hangs"
 	eventually reboot_is n1 'done'

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# A former primary comes back, writable, after its standby was promoted: daemons, nodes and clients have seen the newer incarnation and
-# refuse it, until an administrator accepts it. Then it is used, what it lacks is reported, and nothing runs twice.
+# A former primary comes back, writable, after its standby was promoted: daemons, nodes and clients have seen the newer
+# incarnation and refuse the former primary until an administrator accepts it. Then it is used, what it lacks is reported, and no
+# job runs twice.
 
 load helper
 load standby
@@ -33,7 +34,7 @@ submit() { # SCRIPT [OPTION]...: the number of the job
 	(cd /tmp && rota submit --parsable --output=/dev/null "${@:2}" "$ROTA_TEST_DIR/$1.sh")
 }
 
-# on A|B SQL
+# on A|B SQL: run it on this server.
 on() {
 	local socket=$ROTA_HOME/run
 	[ "$1" = A ] || socket=$ROTA_TEST_DIR/b
@@ -48,7 +49,7 @@ serves() {
 	rota queue >/dev/null 2>&1
 }
 
-# says LOG TEXT [TIMES]
+# says LOG TEXT [TIMES]: the log has the text, so many times.
 says() {
 	[ "$(grep -c -- "$2" "$ROTA_HOME/log/$1.log")" -ge "${3:-1}" ]
 }
@@ -78,7 +79,7 @@ refused_by() {
 	standby promote
 	eventually serves
 	eventually has_seen "2 2"
-	# What the former primary does not know: a job that was answered, and the end of another one.
+	# Rows that the former primary lacks: a job whose submission was answered, and the end of another job.
 	newer=$(submit long --nodelist=n1)
 	eventually is_state "$newer" running
 	touch "$GO.other"
@@ -86,13 +87,13 @@ refused_by() {
 	echo "$newer $long $other" >"$ROTA_TEST_DIR/jobs"
 
 	standby stop -m immediate
-	# Ends that are not reported.
+	# Ends of steps that are not reported.
 	touch "$GO"
 	ended() { grep -qx "$long" "$LEDGER" && grep -qx "$newer" "$LEDGER"; }
 	eventually ended
 	on_hold=$(grep -c "is an older copy" "$ROTA_HOME/log/jobmgrd.log" || true)
 	[ "$on_hold" = 0 ]
-	# It waits for a standby that is gone: that keeps nobody from refusing it.
+	# Its commits wait for a standby that is gone; daemons refuse it all the same.
 	primary start
 	eventually refused_by A
 	eventually says jobmgrd "is an older copy: it is of incarnation 1 (timeline 1), and lacks incarnation 2 (timeline 2)"
@@ -101,7 +102,7 @@ refused_by() {
 	run -3 rota queue
 	[ "$(on A "select count(*) from rota.incarnation")" = 1 ]
 	[ "$(on A "select count(*) from rota.job")" = 3 ]
-	# So does a daemon that starts now.
+	# A daemon that starts now refuses it too.
 	(cd / && exec "${run_as[@]}" "$ROTA_BIN/nodemgrd" --config "$ROTA_HOME/etc/rota.conf" --name later) >"$ROTA_HOME/log/later.log" 2>&1 3>&- &
 	later=$!
 	eventually says later "is an older copy" || { kill_now "$later"; false; }
@@ -127,7 +128,7 @@ refused_by() {
 	before=$(on A "select count(*) from rota.job")
 	run -3 submit quick
 	[ "$(on A "select count(*) from rota.job")" = "$before" ]
-	# What a client says counts for itself.
+	# An incarnation that a client reports counts only for that client's request.
 	XDG_STATE_HOME=$ROTA_TEST_DIR/nobody rota queue
 	[ "$(on A "select count(*) from rota.incarnation_refused where application = 'jobmgrd gate' and incarnation <> 2")" = 0 ]
 	unset ROTA_CONFIG
@@ -165,8 +166,8 @@ refused_by() {
 	rota wait --timeout=60 "$long" "$other"
 	nodes_said() { rota admin db accept | grep -q "all have said what they have"; }
 	eventually nodes_said
-	# The journal has the end of the one, and it ran once. The newer server alone had the end of another one: the node enters it again if
-	# it still keeps it, else that job runs again. The third one is unknown here.
+	# The journal has the end of one job, which ran once. Only the newer server had the end of another job: the node reports it
+	# again if it still keeps it; otherwise the job runs again. The third job is unknown here.
 	reported() { rota admin db accept | grep -q "job $newer .*is not here; n1: "; }
 	eventually reported
 	rota admin db accept | grep -q "job $long .*1 end entered again: completed"
@@ -187,7 +188,7 @@ refused_by() {
 
 @test "then the other one is the older copy; with both writable, all go to the one that was accepted" {
 	standby start
-	# The connection string names it first.
+	# The connection string names the former primary first.
 	daemons_follow "host=$ROTA_TEST_DIR/b,$ROTA_HOME/run dbname=rota target_session_attrs=read-write"
 	eventually serves
 	[ "$(seen)" = "3 1" ]

@@ -25,7 +25,7 @@ script() {
 	printf '%s\n' '#!/bin/bash' "$@" >run.sh
 }
 
-# post ARGUMENTS: submit run.sh over HTTP with this as its "arguments"; answer and status.
+# post ARGUMENTS: submit run.sh over HTTP with this as its "arguments"; prints answer and status.
 post() {
 	local body
 	body=$(jq -nc --rawfile script run.sh --argjson arguments "$1" --arg workdir "$PWD" '{$script, $arguments, $workdir}')
@@ -253,7 +253,7 @@ post() {
 	run -0 rota submit --each -a 0-1 run.sh
 }
 
-# reason JOB STEP: state, cause and message of a step.
+# reason JOB STEP: prints state, cause and message of a step.
 reason() {
 	rota show --json "$1" | jq -r --arg name "$2" '.jobs[0].steps[] | select(.name == $name) | [.state, .cause, .message] | map(. // "") | join("|")'
 }

@@ -30,12 +30,12 @@ drawn() {
 	jq -e '.wrong == []' "$BATS_TEST_TMPDIR/check" >/dev/null || { cat "$BATS_TEST_TMPDIR/check"; return 1; }
 }
 
-# column STEP: the left edge of its box.
+# column STEP: prints the left edge of the step's box.
 column() {
 	jq ".columns.$1" "$BATS_TEST_TMPDIR/check"
 }
 
-# watched JOB: the picture of it on a terminal, without colours.
+# watched JOB: prints the picture of the job on a terminal, without colours.
 watched() {
 	script -qec "rota watch $1" /dev/null | sed 's/\x1b\[[?0-9;]*[a-zA-Z]//g; s/\r//g'
 }

@@ -64,7 +64,7 @@ true')
 			and f.event_id < (select max(x.event_id) from rota.event x where x.job_id = p.job_id and x.step_id = p.step_id)
 			and not (select r.deps_any from rota.step_request r where r.job_id = e.job_id and r.step_id = e.step_id)"
 	[ "$output" = 0 ]
-	# Together: one transaction placed both.
+	# Together: both were placed in one transaction.
 	run sql "select count(distinct e.xid) || ' ' || count(*) from rota.event e join rota.step_request r using (job_id, step_id)
 		where e.job_id = $job and r.name in ('left', 'right') and e.event = 'start'"
 	[ "$output" = "1 2" ]

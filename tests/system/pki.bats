@@ -30,7 +30,7 @@ remote() {
 	(cd / && ROTA_CONFIG=$PKI/remote.conf "${as[@]}" "$@")
 }
 
-# served: the certificate that jobmgrd serves now, as its number.
+# served: prints the serial number of the certificate that jobmgrd serves now.
 served() {
 	openssl s_client -connect "localhost:$PORT" </dev/null 2>/dev/null | openssl x509 -noout -serial
 }
@@ -146,7 +146,7 @@ number_of() {
 	eventually expired
 	eventually status_says "has expired; clients refuse it$"
 	refused "certificate has expired" remote rota queue
-	rota queue # the socket needs none
+	rota queue # the Unix socket needs no certificate
 	rota admin pki renew old --to="$PKI/ca"
 	install -m 0644 "$PKI/ca/old.pem" "$PKI/ca/gate.pem"
 	eventually remote rota queue

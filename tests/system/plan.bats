@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# rota plan: what the job manager expects, and what would be if. The scheduler runs in the client, on what it reads; nothing is changed.
+# rota plan: starts that the scheduler expects, and the effects of changes. The scheduler runs in the client, on rows that it
+# reads; no row changes.
 
 load helper
 
@@ -24,7 +25,7 @@ setup() {
 	cd "$BATS_TEST_TMPDIR"
 }
 
-# of LABEL FILTER: what a plan in $output says of a step.
+# of LABEL FILTER: prints a part of the plan in $output about a step.
 of() {
 	jq -r --arg name "$1" ".steps[] | select(.label == \$name) | $2" <<<"$output"
 }
@@ -61,7 +62,7 @@ of() {
 		run --separate-stderr rota plan --drain 'n[1-2]' --at "$at" --json
 		[ "$(of "$WAITS.script" '.verdict, .expected_at != null' | xargs)" = "never, or not known true" ]
 	done
-	# An hour from now it still waits for the nodes, three hours from now it does not.
+	# A step that begins an hour from now still waits for the nodes; one that begins three hours from now does not.
 	run --separate-stderr rota plan --at now+1hour --add-nodes=1:4c,8G --json
 	[ "$(of "$WAITS.script" .verdict)" = earlier ]
 	run --separate-stderr rota plan --add-nodes=1:4c,8G --at now+3hours --json
@@ -117,9 +118,9 @@ of() {
 	run --separate-stderr rota plan --submit urgent.sh --json
 	[ "$(of '(script)' .message)" = "preempts $RUNS.script" ]
 	[ $(($(date -d "$(of '(script)' .then_at)" +%s) - $(date +%s))) -le 60 ]
-	# What waits gets the nodes after the new one, and before the one that was preempted would have ended.
+	# Waiting steps get the nodes after the new step, and before the preempted one would have ended.
 	[ "$(of "$WAITS.script" .verdict)" = earlier ]
-	# Not before the minimal run time, and nobody of the same tier.
+	# No step is preempted before its minimal run time, or for a step of the same tier.
 	rota admin partition change main --preempt-after=1:00:00
 	run --separate-stderr rota plan --submit urgent.sh --json
 	[ "$(of '(script)' .message)" = "preempts $RUNS.script" ]

@@ -82,7 +82,7 @@ plans_within() {
 	shape_is "$1"
 }
 
-# value QUERY: its result, as the plan has to name it.
+# value QUERY: prints the query's result, as the plan has to name it.
 value() {
 	superuser "set time zone 'UTC'; $1"
 }

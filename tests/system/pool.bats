@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Pools of the site's burst_buffer.lua: what is shown of them, what a submission may ask for, who takes space next, and that none is taken
-# twice or lost when daemons die.
+# Pools of the site's burst_buffer.lua: how they are shown, requests of submissions, the order in which jobs get space, and that
+# no space is taken twice or lost when daemons die.
 
 load helper
 load staging
@@ -123,7 +123,7 @@ is_used() {
 	rota cancel "$job"
 	eventually is_staging "$job" complete
 	is_used 0
-	# A pool without a capacity asks for nothing.
+	# A submission with a pool and no capacity requests no space.
 	job=$(submit "pool=scratch")
 	rota wait --timeout=60 "$job"
 	eventually is_staging "$job" complete
@@ -211,7 +211,7 @@ is_used() {
 		daemon_kill "$victim"
 		again() { [ "$(sql "select count(*) from rota.staging_call where began_at is not null and ended_at is null and function in ('setup', 'data_in', 'data_out')")" = 3 ]; }
 		eventually again
-		eventually is_used 9 # just after the restart, a question may find no database
+		eventually is_used 9 # just after the restart, a query may find no database
 		is_staging "${jobs[3]}" pending
 	done
 	touch "$SITE/go.${jobs[0]}" "$SITE/go.${jobs[1]}" "$SITE/go.${jobs[2]}"

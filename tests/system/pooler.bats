@@ -62,7 +62,7 @@ daemon_start() {
 	DAEMON=$!
 }
 
-# logs: what went wrong.
+# logs: prints the errors in the logs.
 logs() {
 	cat "$POOL/nodemgrd.log" "$POOL/log"
 	false
@@ -72,7 +72,7 @@ registered() {
 	[ "$(superuser "select count(*) from rota.daemon where name = 'pooled'")" = 1 ]
 }
 
-# refuses MODE [SETTING]: a daemon does not use this pooler.
+# refuses MODE [SETTING]: a daemon refuses this pooler.
 refuses() {
 	pooler "$@"
 	[ "$(psql -X -h "$POOL" -p 6432 -U rota_nodemgr -d rota -Atc 'select 1')" = 1 ]

@@ -6,14 +6,14 @@ load helper
 
 setup_file() {
 	export ALICE=rota-pow-a$$
-	SITE=$(mktemp -d /tmp/rota-power.XXXXXX) # where the daemons' account can go
+	SITE=$(mktemp -d /tmp/rota-power.XXXXXX) # a folder that the daemons' account can enter
 	export SITE
 	chmod 0755 "$SITE"
 	mkdir -m 0777 "$SITE/ask" "$SITE/calls"
 	mkdir -m 0755 "$SITE/now" "$SITE/programs"
 	cat >"$SITE/programs/off" <<-END
 		#!/bin/bash
-		# off NODE: as the controller of the node does it. now/ says how it behaves.
+		# off NODE: power the node off as its controller would. Files in now/ set its behaviour.
 		echo "\$0 \$*" >"$SITE/calls/\$(basename "\$0").\$1.\$\$"
 		while [ -e "$SITE/now/\$(basename "\$0").hangs" ]; do sleep 0.1; done
 		if [ -e "$SITE/now/\$(basename "\$0").\$1.fails" ]; then echo "the controller of \$1 does not answer"; echo "ask its vendor"; exit 3; fi
@@ -46,7 +46,7 @@ node_processes() {
 	instance_processes | awk -v node="--node $1" 'index($0 " ", node " ") { print $1 }'
 }
 
-# controllers: switch nodes off and on, as the programs ask. With now/on.NODE.dead, the node does not come.
+# controllers: power nodes off and on, as the programs request. With now/on.NODE.dead, the node does not come up.
 controllers() {
 	local ask action node
 	while [ ! -e "$SITE/stop" ]; do
@@ -68,7 +68,7 @@ setup() {
 	rm -f -- "$SITE"/now/* "$SITE"/calls/*
 }
 
-# After each test: all nodes on, and nothing is powered off.
+# After each test: all nodes are on, and none is powered off.
 teardown() {
 	rm -f -- "$SITE"/now/*
 	rota admin setting change power_off_idle_s --value=0
@@ -104,13 +104,13 @@ state_of() {
 	sql "select state from acct.job where job_id = $1"
 }
 
-# waits_for JOB NODE: the job waits for the power of the node, and everything says so.
+# waits_for JOB NODE: the job waits for the power of the node, and every verb says so.
 waits_for() {
 	rota why --json "$1" | jq -e --arg message "waits for node $2 to be powered on" \
 		'.steps[0].conditions | any(.kind == "power" and .message == $message)' >/dev/null
 }
 
-# idle_off: have idle nodes powered off now; both are off then.
+# idle_off: have idle nodes powered off now, and wait until both are off.
 idle_off() {
 	rota admin setting change power_off_idle_s --value=1
 	eventually node_is n1 off
@@ -154,7 +154,7 @@ ran_on() {
 	[ "$(rota queue --json | jq -r --argjson job "$job" '.jobs[] | select(.job_id == $job) | .reason')" = power ]
 	eventually node_is n2 powering_on
 	node_is n1 off
-	sleep 1.5 # shorter waits are not kept
+	sleep 1.5 # shorter waits are not recorded
 	rm "$SITE/now/on.hangs"
 	rota wait --timeout=60 "$job"
 	ran_on "$job" n2
@@ -223,7 +223,7 @@ ran_on() {
 	rota admin power list n1 --json | jq -e '.runs[0] | .action == "on" and .status == "failed" and .code == 3'
 	submit --nodelist=n1
 	[ "$(calls on n1)" = 1 ]
-	# The operator repairs it.
+	# The operator repairs the node.
 	rm "$SITE/now/on.n1.fails"
 	rota admin node resume n1
 	rota wait --timeout=90 "$job"
@@ -293,10 +293,10 @@ ran_on() {
 	again() { [ "$(calls off n1)" = 2 ]; }
 	eventually again
 	[ "$(sql "select concat_ws(' ', tries, status) from acct.power_run where node = 'n1' order by run_id desc limit 1")" = 2 ]
-	# The first one has gone with its runnerd.
+	# The first program has ended with its runnerd.
 	[ "$(pgrep -cf "$SITE/programs/off n1")" = 1 ]
 	rm "$SITE/now/off.hangs"
-	# rota up may have started the node that is being powered off; it is silent in the end.
+	# rota up may have started the node that is being powered off; in the end it is silent.
 	eventually node_is n1 off
 	audit
 }

@@ -1,10 +1,11 @@
 #!/usr/bin/env bats
-# Preemption: a step of a higher tier gets what steps of lower ones hold, at once and nobody else; these run again.
+# Preemption: a step of a higher tier gets the resources of running steps of lower tiers, at once and before any other step;
+# victims run again.
 
 load helper
 
 setup_file() {
-	# The leader looks again by itself when there is something to do, so no test waits for its period. Prologs wait for a file to go.
+	# The leader runs a cycle whenever there is a reason, so no test waits for its period. Prologs wait for a file to go.
 	HOLD=$(mktemp -u "${TMPDIR:-/tmp}/rota-hold.XXXXXX")
 	export HOLD
 	printf '#!/bin/sh\nwhile [ -e %s ]; do sleep 0.1; done\n' "$HOLD" >"$BATS_FILE_TMPDIR/prolog"
@@ -19,7 +20,7 @@ teardown_file() {
 	instance_down
 }
 
-# Nothing is left of the test before.
+# No job of the test before is left.
 setup() {
 	sql "select job_id from acct.job where state in ('running', 'pending')" | xargs -r rota cancel >/dev/null || true
 	eventually none_lives
@@ -61,7 +62,7 @@ preempted() {
 	behind=$(low --exclusive)
 	high=$(rota submit --parsable --time=1 --qos=high --exclusive --wrap 'true')
 	rota wait "$high"
-	# One of them has gone, and it is not the third one that got its nodes.
+	# One of the two running jobs was preempted, and the third job, which waited behind, did not get its node.
 	[ "$(sql "select count(*) from acct.preempted where job_id in ($a, $b) and by_job_id = $high and mode = 'requeue'")" = 1 ]
 	victim=$(sql "select job_id from acct.preempted where by_job_id = $high")
 	[ "$(sql "select state || ' ' || cause || ' ' || preempted_by from acct.attempt where job_id = $victim and attempt = 1")" = "preempted preempted $high.script" ]
@@ -114,7 +115,7 @@ preempted() {
 	eventually waits
 	run preempted "$a"
 	[ "$status" = 1 ]
-	# A shorter one is over already.
+	# A shorter minimal run time is over already.
 	rota admin partition change main --preempt-after=0:01
 	rota wait "$high"
 	preempted "$a"
@@ -132,7 +133,7 @@ preempted() {
 	eventually waits
 	ordered
 	rm "$HOLD"
-	# Nothing but the leader's own timer wakes it.
+	# Only the leader's own timer starts the cycle.
 	eventually preempted "$a"
 	rota wait "$high"
 	[ "$(sql "select e.at - t.started_at >= interval '2 seconds' from acct.preempted e join acct.attempt t using (job_id, attempt) where job_id = $a")" = t ]
@@ -178,7 +179,7 @@ preempted() {
 	preempted "$eternal"
 	before=$(grep -c ' done$' "$out/primes")
 	eventually counts $((before + 1))
-	# Each thousand once, none left out.
+	# Each of the thousand steps once, none left out.
 	awk '$1 != last + 1 { exit 1 } { last = $2 }' "$out/primes"
 	rota cancel "$eternal"
 	refused 'leave out --no-requeue' rota submit --eternal --no-requeue --wrap true

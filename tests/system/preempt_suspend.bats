@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Preemption by suspension: victims are stopped, keep what they keep, and go on in the same attempt when the other step has ended.
+# Preemption by suspension: victims are suspended, keep their memory, and go on in the same attempt when the other step has ended.
 
 load helper
 

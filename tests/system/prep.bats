@@ -32,7 +32,7 @@ setup() {
 	rm -f -- "$SITE"/now/* "$SITE"/calls/*
 }
 
-# After each test: all nodes serve without a preparation, and it may be tried again.
+# After each test: all nodes serve without a preparation, and the preparation may be tried again.
 teardown() {
 	[ "$(id -u)" = 0 ] || return 0
 	rm -f -- "$SITE"/now/*
@@ -52,17 +52,17 @@ calls() {
 	cat "$SITE"/calls/* 2>/dev/null | sort | tr '\n' ' '
 }
 
-called() { # ARGUMENTS: of a call of a program.
+called() { # ARGUMENTS: a program was called with them.
 	grep -qx "$*" "$SITE"/calls/* 2>/dev/null
 }
 
-# submit [OPTION]...: a job that writes how its nodes are prepared into $SITE/JOB.out; its number is in `job`.
+# submit [OPTION]...: a job that writes the preparation of its nodes into $SITE/JOB.out; its number is in `job`.
 submit() {
 	job=$(printf '#!/bin/sh\nfor n in $(echo "$ROTA_NODELIST" | tr , " "); do cat "%s/prepared/$n" 2>/dev/null || echo none; done\n' "$SITE" |
 		rota submit --parsable --output="$SITE/ask/../%j.out" --workdir=/tmp "$@" -)
 }
 
-# saw JOB PREPARED NODES: the job has completed in its first attempt, on these nodes, and has seen how they are prepared.
+# saw JOB PREPARED NODES: the job has completed in its first attempt, on these nodes, and has seen this preparation.
 saw() {
 	rota wait --timeout=60 "$1"
 	[ "$(cat "$SITE/$1.out")" = "$2" ] || { cat "$SITE/$1.out"; return 1; }
@@ -84,7 +84,8 @@ saw() {
 	saw "$job" 'mode fast' n2
 	[ "$(calls)" = 'prepare n2 mode fast verify n2 mode fast ' ]
 	[ "$(sql "select concat_ws(' ', state, prep, boots, made_by, out_s > 0) from acct.node_reboot order by reboot_id desc limit 1")" = 'done mode:fast f schedule t' ]
-	# The next one finds it right; what asks for none goes elsewhere; where only that node will do, it is put back.
+	# The next step finds the right preparation; a step that asks for none goes to another node; if no other will do, the
+	# preparation is taken back.
 	submit --node-prep=mode:fast
 	saw "$job" 'mode fast' n2
 	submit --nodelist=n2
@@ -141,7 +142,7 @@ saw() {
 	[ "$(sql "select concat_ws(' ', state, prep, prep_verified) from acct.node where node = 'n1'")" = 'drain mode:fast f' ]
 	[ "$(sql "select concat_ws(' ', state, undo) from acct.node_reboot order by reboot_id desc limit 1")" = 'failed mode:fast' ]
 	rota admin prep show mode --json | jq -e '.row.failures == 1'
-	# Resumed, it is still right for no step: neither for one that asks for no preparation, nor for one that asks for this one.
+	# After a resume, the node fits no step: neither one that asks for no preparation, nor one that asks for this one.
 	rota admin node resume n1
 	eventually has_failed
 	[ "$(sql "select state from acct.job where job_id = $job")" = pending ]
@@ -168,7 +169,7 @@ saw() {
 	eventually called prepare n3 mode slow
 	saw "$job" 'mode slow' n3
 	serves n3 el9 mode:slow
-	# What boots by itself is not trusted any more.
+	# A node that boots by itself has no verified preparation any more.
 	boot() { sql "select prep_verified from acct.node where node = 'n3'" | grep -qx f; }
 	rota admin node reboot n3 --reason=test
 	eventually boot
@@ -188,13 +189,13 @@ saw() {
 	rota admin prep change mode --users=none
 	script=$(printf '#!/bin/sh\n#ROTA step a --node-prep=mode:1\ntrue\n#ROTA step b --same-nodes=a --after=a\ntrue\n')
 	refused 'use the same nodes with different images or preparations' rota submit - <<<"$script"
-	# A job that waits can ask for another one.
+	# A waiting job can ask for another preparation.
 	submit --hold --node-prep=mode:fast --nodelist=n1
 	rota modify "$job" --node-prep=none
 	rota release "$job"
 	saw "$job" none n1
 	[ "$(calls)" = '' ]
-	# A job that is cancelled meanwhile.
+	# A job that is cancelled during the preparation of its node.
 	touch "$SITE/now/hangs"
 	submit --node-prep=mode:late --nodelist=n1
 	eventually called prepare n1 mode late

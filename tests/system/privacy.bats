@@ -167,7 +167,7 @@ superuser() { # SQL
 		[ "$(rota sql -Atc "select $query")" = "$line" ]
 	done
 	as "$ALICE" rota cancel "$job"
-	# Not even through an error message.
+	# Private rows are not shown by an error message either.
 	job=$(submit "$ALICE" --output=no/such/folder "$ROTA_TEST_DIR/secret.sh")
 	run rota wait --timeout=120 "$job"
 	[ "$(as "$ALICE" rota why "$job" | grep -c 'no/such/folder')" = 1 ]

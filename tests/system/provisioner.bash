@@ -1,7 +1,7 @@
 # provisioner.bash - nodes that are torn down and made anew, as the program hooks.reboot asks. Each node is a tree of processes in
 # namespaces of its own, with a boot id and a root file system of its own: below SITE/os, a node sees what is in SITE/images/IMAGE.
 
-# site_new: make the folder SITE, where the daemons' account can go.
+# site_new: make the folder SITE, which the daemons' account can enter.
 site_new() {
 	SITE=$(mktemp -d /tmp/rota-site.XXXXXX)
 	export SITE
@@ -14,7 +14,7 @@ site_make() {
 	mkdir -m 0755 "$SITE/now" "$SITE/boot" "$SITE/programs" "$SITE/os" "$SITE/images"
 	cat >"$SITE/programs/reboot" <<-END
 		#!/bin/bash
-		# reboot NODE [IMAGE]: now/ says how the machine behaves.
+		# reboot NODE [IMAGE]: files in now/ set the behaviour of the machine.
 		echo "\$*" >"$SITE/calls/\$1.\$\$"
 		while [ -e "$SITE/now/hangs" ]; do sleep 0.1; done
 		if [ -e "$SITE/now/\$1.fails" ]; then echo "the controller of \$1 does not answer"; exit 3; fi
@@ -34,7 +34,7 @@ prep_make() {
 	ln -s reboot "$SITE/programs/boot"
 	cat >"$SITE/programs/mode" <<-END
 		#!/bin/bash
-		# mode prepare|undo|verify NODE PREP [ARGS]: now/ says how the machine behaves.
+		# mode prepare|undo|verify NODE PREP [ARGS]: files in now/ set the behaviour of the machine.
 		echo "\$*" >"$SITE/calls/\$2.\$\$"
 		while [ -e "$SITE/now/hangs" ]; do sleep 0.1; done
 		if [ -e "$SITE/now/\$2.\$1.fails" ] || [ -e "$SITE/now/\$4.fails" ]; then echo "\$1 fails"; exit 3; fi
@@ -58,7 +58,7 @@ node_processes() {
 	instance_processes | awk -v node="--node $1" 'index($0 " ", node " ") { print $1 }'
 }
 
-# node_start NODE IMAGE: make the node, with a boot id that no node had.
+# node_start NODE IMAGE: start the node with this image, with a boot id that no node has had.
 node_start() {
 	cat /proc/sys/kernel/random/uuid >"$SITE/boot/$1.new"
 	chmod 0644 "$SITE/boot/$1.new"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# A node that starts again with another clock of its boot, and one whose processes stand still: all times keep their order, durations
-# are those that the programs measured, and the records pass the audit.
+# A node that boots with another clock, and a node whose processes are stopped: all times keep their order, durations are those
+# that the programs measured, and the rows pass the audit.
 
 load helper
 
@@ -13,7 +13,7 @@ setup_file() {
 	chmod 0777 "$WORK"
 	instance_up 1 --cpus 8 --mem 4000 --set node.grace=1 --set node.site_prolog="$HOOK" --set node.site_epilog="$HOOK"
 	rota admin setting change requeue_delay_s --value=0
-	rota admin setting change flap_count --value=0 # the node comes and goes
+	rota admin setting change flap_count --value=0 # the node is lost and comes back several times
 }
 
 teardown_file() {
@@ -43,7 +43,7 @@ fits() {
 		{ sql "select elapsed_s, $own from acct.step where job_id = $2"; return 1; }
 }
 
-# ordered: no time of an attempt, an allocation, a hook or a task comes before one that it follows.
+# ordered: no time of an attempt, an allocation, a hook or a task is earlier than one that it must follow.
 ordered() {
 	[ "$(superuser "select (select count(*) from rota.hook_run) > 0 and (select count(*) from rota.task_end) > 0")" = t ]
 	run -0 superuser "
@@ -69,7 +69,7 @@ ordered() {
 	[ -z "$output" ] || { echo "$output"; return 1; }
 }
 
-# tree PID: the process and all its descendants.
+# tree PID: prints the process and all its descendants.
 tree() {
 	local child
 	echo "$1"
@@ -78,7 +78,7 @@ tree() {
 	done
 }
 
-# node_processes: the launcher and the process manager of the node, its keepers and what they run.
+# node_processes: prints the launcher and the process manager of the node, its keepers and their descendants.
 node_processes() {
 	local role
 	for role in launcher procmgrd; do
@@ -107,7 +107,7 @@ reboot() {
 	local words launcher processes
 	launcher=$(pid_of launcher n1)
 	mapfile -d '' -t words <"/proc/$launcher/cmdline"
-	kill -STOP "$launcher" # so that it forks nobody meanwhile
+	kill -STOP "$launcher" # so that the launcher forks no process meanwhile
 	processes=$(node_processes)
 	kill -KILL $processes 2>/dev/null || true
 	eventually all_gone $processes
@@ -123,7 +123,7 @@ reboot() {
 	need_root
 	unshare --time --boottime 1 --mount --fork true 2>/dev/null || skip "the kernel has no time namespaces, or forbids them"
 	uptime=$(cut -d. -f1 /proc/uptime)
-	# As after a power cut, when the clock starts at 0; and as with a clock that is far ahead.
+	# The clock starts at 0, as after a power cut; and it is far ahead.
 	for shift in $((60 - uptime)) 500000; do
 		before=$(measured before 0.3)
 		rota wait --timeout=60 "$before"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Clients that cannot reach the node of their step: jobmgrd relays their stream to the step manager. Who gets one, how many there may
-# be, what they cost jobmgrd, and how they end.
+# Clients that cannot reach the node of their step: jobmgrd relays their stream to the step manager. Which clients get a stream,
+# how many there may be, their cost in jobmgrd, and their ends.
 
 load helper
 load terminal
@@ -49,7 +49,7 @@ ask_as() {
 	as "$1" env ROTA_CONFIG="$ROTA_HOME/etc/rota.conf" PATH="$PATH" python3 "$CLIENT" ask "$GATE" "${@:2}"
 }
 
-# hold COUNT: keep that many streams in the background, until release; what is printed goes to the file `held`.
+# hold COUNT: keep that many streams in the background, until release; the output of the streams goes to the file `held`.
 hold() {
 	rm -f "$BATS_TEST_TMPDIR/end"
 	mkfifo "$BATS_TEST_TMPDIR/end"
@@ -59,7 +59,8 @@ hold() {
 	eventually grep -q ready "$BATS_TEST_TMPDIR/held"
 }
 
-# hold_silent COUNT: the same, at a server that waits for ever. A step manager ends a stream that has not given its token within 10 seconds.
+# hold_silent COUNT: the same to a server that sends nothing. A step manager ends a stream that has not sent its token within 10
+# seconds.
 hold_silent() {
 	local port
 	port=$(superuser "select port from rota.step_listener where job_id = $job")
@@ -81,12 +82,12 @@ release() {
 	holder=
 }
 
-# streams: the TCP connections that jobmgrd has to step managers and other servers. It reaches PostgreSQL by a Unix socket.
+# streams: prints the TCP connections of jobmgrd to step managers and other servers. It reaches PostgreSQL by a Unix socket.
 streams() {
 	ss -Htnp state established | grep -c "\"jobmgrd\",pid=$(pid_of jobmgrd)," || true
 }
 
-# aim PORT: the database says that the step manager of `job` listens there.
+# aim PORT: set the port of the step manager of `job` in the database.
 aim() {
 	superuser "update rota.step_listener set port = $1 where job_id = $job"
 }
@@ -188,7 +189,7 @@ unreachable() {
 	[[ $output == 426*Upgrade* ]]
 	run -0 python3 "$CLIENT" ask "$GATE" "$request" websocket
 	[[ $output == 426* ]]
-	# A step manager is a program of the user, and may report any port: none of the system's is used.
+	# A step manager is a program of the user, and may report any port: ports of the system's services are refused.
 	aim 80
 	run -0 python3 "$CLIENT" ask "$GATE" "$request"
 	[[ $output == 403*'port 80'* ]]

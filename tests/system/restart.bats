@@ -99,11 +99,11 @@ stream() {
 	job=$(stream)
 	for i in 1 2 3 4 5; do
 		sleep 0.5
-		kill_now $(pid_of launcher) $(pid_of procmgrd) # which may have ended with it just now
+		kill_now $(pid_of launcher) $(pid_of procmgrd) # procmgrd may have ended with the launcher
 		rota up >/dev/null
 	done
 	rota wait "$job"
-	# If the launcher died before it made the keeper, the attempt has not begun; then the next one begins.
+	# If the launcher died before it forked the keeper, the attempt has not begun; then the next one begins.
 	for i in $(seq 0 29); do printf 'begin %s\nend %s\n' "$i" "$i"; done | sort >"$BATS_TEST_TMPDIR/expected"
 	sed -E 's/ [0-9]+$//' "$OUT" | sort | diff - "$BATS_TEST_TMPDIR/expected"
 	[ "$(sql "select count(*) from rota.attempt where job_id = $job and state = 'completed'")" = 30 ]

@@ -1,7 +1,7 @@
 # restored.bash - programs that a driver of checkpoints saves and restores as they are, for the tests of such drivers. DRIVER: its name; PROGRAMS: the
 # folder of the programs; a file of tests does `load helper` first.
 
-# owner COMMAND...: run it as the owner of the jobs, which a file of tests may define anew.
+# owner COMMAND...: run it as the owner of the jobs; a file of tests may define this anew.
 owner() {
 	"$@"
 }
@@ -16,7 +16,7 @@ restored_up() {
 	programs_make
 }
 
-# restored_down: end it, and remove the folder LINKS of programs and the user EVE.
+# restored_down: end the instance, and remove the folder LINKS of programs and the user EVE.
 restored_down() {
 	local status=0
 	instance_down || status=1
@@ -222,7 +222,7 @@ programs_make() {
 				sleep 0.1
 			done
 		}
-		# What was saved goes through the pipeline again; the numbers are not made again.
+		# The saved numbers go through the pipeline again; they are not made again.
 		lines() {
 			local i=0 x=1 asked=
 			case ${ROTA_CHECKPOINT_DRIVER:-} in app | script:*)
@@ -260,7 +260,7 @@ command_of() {
 	esac
 }
 
-# expect NAME: what the program prints and writes without a disturbance, in the folder expected.
+# expect NAME: run the program without a disturbance; its output and files are in the folder expected.
 expect() {
 	mkdir expected
 	(cd expected && : >go && $(command_of "$1") >out && rm -f go at.*)
@@ -289,7 +289,7 @@ is_as_expected() {
 	for file in $(ls expected); do cmp "expected/$file" "$file"; done
 }
 
-# restored ATTEMPT: this attempt goes on from a checkpoint.
+# restored ATTEMPT: this attempt has been restored from a checkpoint.
 restored() {
 	[ "$(sql "select count(*) from acct.checkpoint where job_id = $job and state = 'restored'")" -ge 1 ] &&
 		[ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0] | "\(.attempt) \(.state)"')" = "$1 running" ]
@@ -318,7 +318,7 @@ goes_on() {
 	eventually restored 2
 	[ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0].nodes')" = n2 ]
 	run -0 rota admin node resume n1
-	# Again, after the one that was restored.
+	# Once more, after the restored attempt.
 	run -0 owner rota checkpoint "$job" --end --wait
 	[[ $output = *"checkpoint 3 complete" ]]
 	eventually has_left "$job"
@@ -329,7 +329,7 @@ goes_on() {
 	[ ! -e checkpoints ]
 }
 
-# why_says TEXT: rota why says so.
+# why_says TEXT: rota why prints the text.
 why_says() {
 	run rota why "$job"
 	[[ $output = *$1* ]]

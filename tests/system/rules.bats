@@ -67,7 +67,7 @@ daemon_sources() {
 	[ "$(find bin/rota -mindepth 1 -maxdepth 1 -type d ! -name verb -printf '%f\n' | sort)" = "$named" ]
 }
 
-# The SQL functions that have a statement with this pattern, one a line.
+# Prints the SQL functions that have a statement with this pattern, one a line.
 functions_with() {
 	find "$ROTA_SOURCE/sql" -name '*.sql' -exec awk -v pattern="$1" '
 		/^create (or replace )?function / { match($0, /(internal|api)\.[a-z_]+/); name = substr($0, RSTART, RLENGTH); next }

@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
-# What running steps use: samples of real processes, their sums, and how users see them.
+# Resources that running steps use: samples of real processes, their sums, and what users see.
 
 load helper
 load terminal
 
 setup_file() {
-	# procmgrd's account reads there, too.
+	# procmgrd's account reads this folder, too.
 	SITE=$(mktemp -d "${TMPDIR:-/tmp}/rota-test.site.XXXXXX")
 	export SITE
 	chmod 0755 "$SITE"
@@ -33,7 +33,7 @@ sql() {
 	rota sql -Atc "$1"
 }
 
-# samples JOB [MORE]: how many the job has
+# samples JOB [MORE]: prints the number of the job's samples
 samples() {
 	sql "select count(*) from acct.sample where job_id = $1 ${2:-}"
 }
@@ -174,7 +174,7 @@ for i in range(5):
 	eventually runs "$job"
 	run -0 rota top --json "$job"
 	jq -e '.steps[0] | .sampled and .cpus_used > 0 and .rss_kb > 0' <<<"$output"
-	# The first of all counts as a sample.
+	# The first look counts as a sample.
 	eventually sampled "$job" 1
 	[ "$(samples "$job")" = 1 ]
 	is "select samples from acct.step_stats where job_id = $job" 1

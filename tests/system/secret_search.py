@@ -12,7 +12,7 @@ LARGEST = 1 << 28  # no mapping of a test is larger, except those that nothing w
 
 
 def ssh_seed(text):
-    """The 32 secret bytes of an ed25519 key: behind the second copy of its public half, and a length."""
+    """The 32 secret bytes of an ed25519 key: they follow the second copy of the public half, and a length."""
     blob = base64.b64decode(b"".join(text.splitlines()[1:-1]))
     public = blob[blob.index(b"ssh-ed25519") + 15:][:32]
     return blob[blob.rindex(b"ssh-ed25519") + 15 + 32 + 4:][:32] if public in blob else b""

@@ -174,7 +174,7 @@ runs() {
 	eventually runs "$one"
 	eventually why_has "$two" 'billing units are used or promised on account "physics" by its grant "spring"'
 	[ "$(state "$two")" = pending ]
-	# What was promised and is not used is free again.
+	# Units that a grant had reserved for running steps and that were not used are free again.
 	rota cancel "$one"
 	rota wait "$two"
 	run -0 as "$ALICE" rota shares --grants

@@ -84,7 +84,7 @@ runs() {
 
 @test "a closed terminal leaves the program running, unless --kill-on-hangup is given" {
 	person
-	# It prints all the time, so the client cannot write when the terminal is gone.
+	# The command prints all the time, so the client cannot write when the terminal is gone.
 	keys "rota run --pty --name=stays sh -c 'while echo more; do sleep 0.01; done'" Enter
 	runs stays
 	hang_up
@@ -226,7 +226,7 @@ has() {
 	see 'status 130'
 }
 
-# limits JOB: the idle limits of the running sessions of a job, and whose each is.
+# limits JOB: prints the idle limits of the running sessions of a job, and where each comes from.
 limits() {
 	rota steps --json "$1" | jq -r '[.substeps[] | select(.session) | "\(.idle_timeout_s) \(.idle_timeout_of)"] | join(",")'
 }
@@ -243,7 +243,7 @@ limits() {
 		touch "begun.$ROTA_JOB_NAME"
 		sleep 1000
 	END
-	# What the user exports under the names of the keeper's variables changes nothing.
+	# Variables that the user exports under the names of the keeper's variables change nothing.
 	export ROTA_STEP_IDLE='86400 nobody' ROTA_STEP_PORTS=none ROTA_STEP_HEAD='nowhere 1 none -'
 	rota submit --parsable -J part --output=/dev/null job.sh >>jobs
 	rota submit --parsable -J job --output=/dev/null --idle-timeout=30 --qos=brief job.sh >>jobs

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# A running step gives back nodes of its own: who may, what ends there, who gets the CPUs, and what is killed in between.
+# A running step gives back nodes of its own: who may ask for it, what ends on these nodes, who gets the CPUs, and deaths of
+# daemons meanwhile.
 
 load helper
 
@@ -7,7 +8,7 @@ setup_file() {
 	local hook=$BATS_FILE_TMPDIR/epilog
 	chmod 0755 "$BATS_FILE_TMPDIR"
 	printf '#!/bin/sh\nexec %s/late\n' "$BATS_FILE_TMPDIR" >"$hook"
-	# The epilog of the site says that it ran, and waits where a test wants that.
+	# The epilog of the site records its call, and waits if a test says so.
 	cat >"$BATS_FILE_TMPDIR/late" <<-END
 		#!/bin/sh
 		echo "\$ROTA_JOB_ID \$ROTA_NODE" >>$BATS_FILE_TMPDIR/epilogs
@@ -64,7 +65,7 @@ teardown() {
 begin() {
 	{
 		echo '#!/bin/bash'
-		# mine: the nodes that the step has.
+		# mine: prints the nodes that the step has.
 		echo 'mine() { rota nodes --mine --json | jq -r ".nodes[].node" | sort | tr "\n" " "; }'
 		cat
 		echo 'until [ -e over ]; do sleep 0.05; done'
@@ -72,12 +73,12 @@ begin() {
 	job=$(rota submit --parsable --nodes=3 --ntasks=3 --cpus-per-task=2 --output=job.out "$@" job.sh)
 }
 
-# has FILE PATTERN [COUNT]: so many lines of the file are the pattern.
+# has FILE PATTERN [COUNT]: so many lines of the file match the pattern.
 has() {
 	[ "$(grep -cxE "$2" "$1")" = "${3:-1}" ]
 }
 
-# held: the nodes that the job holds now.
+# held: prints the nodes that the job holds now.
 held() {
 	superuser "select coalesce(string_agg(n.name, ' ' order by n.name), '') from rota.allocation a join rota.node n using (node_id)
 		where a.job_id = $job and a.ended_at is null"
@@ -95,7 +96,7 @@ is() {
 	[ "$(state)" = "$1" ]
 }
 
-# completes: the job ends well, by its script, in its first attempt.
+# completes: the job completes, by its script, in its first attempt.
 completes() {
 	touch over
 	run -0 rota wait -q --timeout=60 "$job"
@@ -126,7 +127,7 @@ completes() {
 	epilogs() { has "$BATS_FILE_TMPDIR/epilogs" "$job n2"; }
 	eventually epilogs
 	has own n2
-	# What it holds there is free when the epilog has ended, not before.
+	# The resources on the node are free when the epilog has ended, not before.
 	holds 'n1 n2 n3'
 	[ ! -e other ]
 	eventually has events 'n2 left given back by rota shrink'
@@ -147,7 +148,7 @@ completes() {
 	rota wait -q --timeout=60 "$other"
 	completes
 	[ "$(sort own)" = $'n1\nn2\nn3' ]
-	# Charged is what was held.
+	# The step is charged for the resources that it held.
 	[ "$(rota sql -At -c "select string_agg(concat_ws(' ', a.node, a.given_back_at < a.ended_at, a.ended_at < t.ended_at), ', ' order by a.node)
 		from acct.allocation a join acct.attempt t using (job_id, step_id, attempt) where a.job_id = $job and a.given_back_at is not null")" = 'n2 t t' ]
 	[ "$(rota sql -At -c "select a.ended_at <= b.started_at from acct.allocation a, acct.allocation b
@@ -223,7 +224,7 @@ completes() {
 	runs() { [ "$(state)" = running ]; }
 	eventually runs
 	mine() { [ "$(rota sql -At -c "select string_agg(nodes, ' ' order by job_id) from acct.growth where grown_job_id = $job and state = 'running' and come_at is not null")" = "$1" ]; }
-	# knows NODES: the step manager uses these nodes, which are written with their states.
+	# knows NODES: the step manager uses these nodes, which are given with their states.
 	cat >knows.sh <<-'END'
 		export ROTA_STEP_SOCKET=$1
 		until [ "$(rota nodes --mine --json | jq -r '.nodes[] | .node + " " + .state' | sort | tr '\n' ' ')" = "$2 " ]; do sleep 0.1; done

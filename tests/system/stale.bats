@@ -70,7 +70,7 @@ replayed() {
 	jq -e '.stale.standby and .stale.age_s >= 0 and .stale.as_of > "2" and .jobs[0].state == "completed"' <<<"$output" >/dev/null
 	run -0 --separate-stderr rota acct --stale-ok --json
 	jq -e '.stale.standby and (.rows | length) == 2' <<<"$output" >/dev/null
-	# What writes does not.
+	# Verbs that write do not answer from the standby.
 	run -3 rota release 2
 	run -1 rota queue --stale-ok nonsense
 

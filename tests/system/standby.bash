@@ -13,17 +13,17 @@ standby_down() {
 	fi
 }
 
-# sql TEXT: on whichever server of SOCKETS is the primary.
+# sql TEXT: run it on whichever server of SOCKETS is the primary.
 sql() {
 	psql -X -d "host=$SOCKETS dbname=rota user=postgres target_session_attrs=primary" -v ON_ERROR_STOP=1 -Atqc "$1"
 }
 
-# server_ctl DATA ARGUMENT...: pg_ctl for the server with this data folder.
+# server_ctl DATA ARGUMENT...: run pg_ctl for the server with this data folder.
 server_ctl() {
 	(cd / && "${run_as[@]}" "$(pg_config --bindir)/pg_ctl" -D "$1" -l "$1/log" -w "${@:2}" >/dev/null 3>&-)
 }
 
-# standby start|stop|promote: the second server. primary start|stop: the instance's own one, whose daemons live on.
+# standby start|stop|promote: the second server. primary start|stop: the instance's own server, whose daemons live on.
 standby() {
 	server_ctl "$ROTA_TEST_DIR/standby" "$@"
 }
@@ -32,7 +32,7 @@ primary() {
 	server_ctl "$ROTA_HOME/pg/data" "$@"
 }
 
-# A second server, which follows the instance's own one and confirms each commit.
+# Make a second server, which follows the instance's own one and confirms each commit.
 standby_start() {
 	local bin data=$ROTA_TEST_DIR/standby
 	bin=$(pg_config --bindir)

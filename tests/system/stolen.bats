@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# One stolen thing stays one stolen thing: each test takes what an attacker may have, reaches for more, and is denied. Beside each
+# A stolen credential, account or key gives only its own rights: each test takes what an attacker may have, attempts more, and is
+# denied. Beside each
 # attack, the legitimate use works.
 
 load helper

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# Administrators over HTTPS: their rights take a munge credential and a certificate of the same user, from a host of gate.admin_hosts.
-# Root of a node can make the credential; here it has, or steals, all of the rest but one thing. It never gets the rights.
+# Administrators over HTTPS: their rights take a munge credential and a certificate of the same user, from a host of
+# gate.admin_hosts. Root of a node can make the credential; here it has, or steals, everything else but one. It never gets the
+# rights.
 
 load helper
 
@@ -48,7 +49,7 @@ setup() {
 	NAMES_ADA="subjectAltName=URI:rota-user:$ADA\nextendedKeyUsage=clientAuth"
 }
 
-# remote USER COMMAND...: as a client of HTTPS that shows the user's certificate. bare: as one that shows none.
+# remote USER COMMAND...: run it as a client of HTTPS that shows the user's certificate. bare: the same without a certificate.
 remote() {
 	local user=$1
 	shift
@@ -111,13 +112,13 @@ openssl_user() {
 	refused "you may not do this" remote "$EVE" rota admin node drain n1 --reason=stolen
 	job=$(remote "$EVE" rota submit --parsable "$ROTA_TEST_DIR/job.sh")
 	remote "$ADA" rota cancel "$job"
-	# Without a certificate, HTTPS serves all of them as users.
+	# Without a certificate, each of them has a user's rights over HTTPS.
 	for user in "$EVE" "$ADA" "$BOB"; do
 		bare "$user" rota queue
 		refused "need their certificate: no certificate was shown." bare "$user" rota admin partition create x --nodes=n1
 	done
 	refused "belongs to" bare "$ADA" rota show --script "$JOB"
-	# What a command with the certificate may do depends on the role that its user has now.
+	# The rights of a command with the certificate depend on the present role of its user.
 	rota admin user change "$ADA" --role=user
 	refused "you may not do this" remote "$ADA" rota admin partition create x --nodes=n1
 	rota admin user change "$ADA" --role=admin

@@ -41,12 +41,12 @@ teardown() {
 	[ -z "$left" ] || { echo "left mounted: $left" >&2; umount -l $left; return 1; }
 }
 
-# mounts: mount points of EVE's FUSE mounts.
+# mounts: prints the mount points of EVE's FUSE mounts.
 mounts() {
 	awk -v user=",user_id=$(id -u "$EVE")," '/ - fuse/ && index($0, user) { print $5 }' /proc/self/mountinfo
 }
 
-# node_works: the node takes jobs, and runs the next one.
+# node_works: the node accepts jobs, and runs the next one.
 node_works() {
 	[ "$(rota nodes --json | jq -r '.nodes[0].state')" = up ]
 	run_as_eve <<-'END'

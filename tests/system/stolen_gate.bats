@@ -36,9 +36,11 @@ teardown() {
 	[ -z "${ATTACKERS:-}" ] || stop_attack
 }
 
-# attack USER COUNT WHERE BYTES: in the background, as that user, so many connections to the Unix socket ("unix") or from that
-# address to the port. Each sends the bytes and then one more, again and again; without BYTES, nothing. One that is closed is opened
-# again. All have been opened once when this returns. How many were closed is written to closed.USER.WHERE.BYTES, a line each round.
+# attack USER COUNT WHERE BYTES: in the background, as that user, open so many connections to the Unix socket ("unix") or from
+# that address to the port. Each connection sends the bytes and then one more, again and again; without BYTES, nothing. A
+# connection that is closed is opened again. All have been opened once when this returns. The number of closed ones is appended to
+# closed.USER.WHERE.BYTES, a line
+# each round.
 attack() {
 	local closed=$BATS_TEST_TMPDIR/closed.$1.$3.${#4}
 	setpriv --reuid "$1" --regid "$1" --clear-groups perl -MIO::Socket::UNIX -MIO::Socket::INET -e '
@@ -66,7 +68,7 @@ attack() {
 	eventually test -s "$closed"
 }
 
-# closed WHERE: how many connections jobmgrd has closed on the attackers there.
+# closed WHERE: prints how many connections of the attackers jobmgrd has closed there.
 closed() {
 	tail -qn 1 "$BATS_TEST_TMPDIR"/closed.*.$1.* | awk '{ sum += $1 } END { print sum }'
 }
@@ -81,7 +83,7 @@ files() {
 	ls "/proc/$JOBMGRD/fd" | wc -l
 }
 
-# remote COMMAND...: Vic, over HTTPS.
+# remote COMMAND...: run it as Vic, over HTTPS.
 remote() {
 	(cd "$ROTA_TEST_DIR/$VIC" && ROTA_CONFIG=$TLS/remote.conf as "$VIC" "$@")
 }
@@ -95,7 +97,7 @@ served() { # root, and Vic on the Unix socket and over HTTPS
 @test "two users and two addresses fill what they may have, at once, and others are served" {
 	HELLO='\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03' # a record of 512 bytes is announced
 	HEADER='GET /v1/queue HTTP/1.1\r\nX-Long: '
-	served # so the attack meets users who have proven themselves
+	served # so the attack meets users who are authenticated already
 	attack "$EVE" 700 unix ''
 	attack "$EVE" 300 unix "$HEADER"
 	attack "$MAL" 700 unix ''
@@ -114,7 +116,7 @@ served() { # root, and Vic on the Unix socket and over HTTPS
 	[ "$(remote rota log "$job")" = "done" ]
 	job=$(cd "$ROTA_TEST_DIR/$VIC" && as "$VIC" rota submit --parsable --wait "$ROTA_TEST_DIR/job.sh")
 	[ -n "$job" ]
-	# A user who comes for the first time, too.
+	# A user who calls for the first time is served, too.
 	as nobody timeout 60 rota queue
 	grep -q 'HTTP API: all connections in use' "$ROTA_HOME/log/jobmgrd.log"
 	stop_attack
@@ -151,7 +153,7 @@ served() { # root, and Vic on the Unix socket and over HTTPS
 	stop_attack
 }
 
-# drip WHERE BYTES: the first bytes, then one again and again, until the API closes the connection.
+# drip WHERE BYTES: send the first bytes, then one again and again, until the API closes the connection.
 drip() {
 	perl -MIO::Socket::UNIX -MIO::Socket::INET -e '
 		my ($where, $bytes) = @ARGV;
@@ -204,7 +206,7 @@ drip() {
 	eventually gone
 	kill -0 "$ATTACKERS" # it still reads what the kernel has
 	stop_attack
-	# Who takes it gets all of it.
+	# A client that reads its answer gets all of it.
 	as "$VIC" rota show --script "$job" | cmp - "$ROTA_TEST_DIR/large.sh"
 	as "$VIC" rota cancel "$job"
 }

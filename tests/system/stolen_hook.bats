@@ -15,7 +15,8 @@ setup_file() {
 	echo 'a password' >"$SITE/hook.pass"
 	chown "$HOOK" "$SITE/hook.pass"
 	chmod 600 "$SITE/hook.pass"
-	# Writes into out/ what it could read, write, enter and be, once: the rounds of samples go on meanwhile.
+	# A program that writes into out/ what it could read, write, enter and become. It does so once, because samples are taken all
+	# the time.
 	cat >"$SITE/attack" <<-'END'
 		#!/bin/bash
 		site=${0%/*} name=${0##*/}
@@ -139,7 +140,7 @@ user_of() {
 	rota up >/dev/null
 	[ "$(user_of "$(pid_of runnerd)")" = rota ]
 	[ "$(stat -c '%U %a' "$ROTA_HOME/keys/node.pass" "$ROTA_HOME/keys")" = "$(printf 'rota 600\nrota 700')" ]
-	# As a version left it that knew no such role.
+	# As an older version left the instance, without this role.
 	superuser "drop owned by rota_runner; update rota.schema_api set sha256 = ''"
 	rota down >/dev/null
 	sed -i '/rota_runner/d' "$ROTA_HOME/pg/data/pg_ident.conf"

@@ -22,7 +22,7 @@ setup() {
 	rm -f "$BEGUN"
 }
 
-# thief ROLE SQL: as whoever has stolen the password of the role.
+# thief ROLE SQL: run it with the stolen password of the role.
 thief() {
 	psql -X -w -h "$ROTA_HOME/run" -d rota -U "$1" -v ON_ERROR_STOP=1 -Atqc "$2" 2>&1
 }

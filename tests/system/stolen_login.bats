@@ -23,7 +23,7 @@ setup() {
 	N2=$(superuser "select node_id from rota.node where name = 'n2'")
 }
 
-# thief SQL...: as whoever has stolen the password of n1, each statement by itself.
+# thief SQL...: run each statement by itself, with the stolen password of n1.
 thief() {
 	local statement words=()
 	for statement in "$@"; do
@@ -73,7 +73,7 @@ session_of() {
 @test "another node's orders, scripts and reports are out of reach" {
 	local held report
 	long n2
-	# An order for n2 that it cannot fetch yet, so that there is something to steal.
+	# A launch request for n2 that n2 cannot fetch yet, so that there is something to steal.
 	kill -STOP "$(pid_of procmgrd n2)"
 	held=$(cd "$ROTA_TEST_DIR/$VIC" && as "$VIC" rota submit --parsable --nodelist=n2 --output=/dev/null "$ROTA_TEST_DIR/long.sh" "$ROTA_TEST_DIR")
 	waits() { [ "$(superuser "select count(*) from rota.node_order where node_id = $N2 and job_id = $held")" = 1 ]; }
@@ -87,7 +87,7 @@ session_of() {
 		"select * from api.node_sample('{\"node\": $N2, \"boot_us\": 0, \"rounds\": []}')" \
 		"select * from api.node_register('{\"nodes\": [{\"name\": \"n2\", \"boot_id\": \"other\", \"version\": \"v\", \"address\": \"x\", \"attempts\": []}]}')"
 	denied "is not that of" "select api.daemon_register('jobmgrd', '1', 1, 'v')"
-	# Nor does it get the script by its hash, which the order's node gets.
+	# The thief does not get the script by its hash either; the node of the launch request does.
 	[ -z "$(thief "select * from api.node_blob(array[decode('$hash', 'hex')])")" ]
 	[ "$(PGPASSFILE=$PASSWORDS psql -X -w -h "$ROTA_HOME/run" -d rota -U rota_node_n2 -At -c "select count(*) from api.node_blob(array[decode('$hash', 'hex')])")" = 1 ]
 	denied "permission denied" "select * from rota.script" "select * from rota.node_order" "select * from rota.job" "select * from acct.job" "select api.job_queue(0, 'root', '{}')"
@@ -106,7 +106,7 @@ session_of() {
 	denied "" "alter role rota_node_n2 password 'x'" "alter role rota_node_n2 set statement_timeout = 1" "alter role rota_nodes set statement_timeout = 1"
 	denied "permission denied" "set role rota_node_n2" "set role rota_owner" "create role eve" "alter role rota_node_n1 createrole" "select login.node_set('n2', null)" \
 		"create table public.x (i int)" "create temporary table x (i int)"
-	# What it does to its own login concerns its own node.
+	# Changes of the thief to its own login affect only its own node.
 	thief "alter role rota_node_n1 set statement_timeout = 1" >/dev/null
 	[ "$(session_of n2)" = "$other" ]
 	finished
@@ -138,7 +138,7 @@ session_of() {
 	refused "ermission denied" as "$EVE" cat "$PASSWORDS"
 	refused "" as "$EVE" psql -X -w -h "$ROTA_HOME/run" -d rota -U rota_node -c 'select 1'
 	[ "$(stat -c %a "$PASSWORDS")" = 600 ]
-	# What the server has of it is of no use to log in.
+	# The server's stored form of the password cannot be used to log in.
 	superuser "select rolpassword from pg_authid where rolname = 'rota_node_n1'" | grep -q '^SCRAM-SHA-256\$'
 	run ! grep -rqF "$(sed -n 's/.*:rota_node_n1://p' "$PASSWORDS")" "$ROTA_HOME/log"
 	refused "you may not do this" as "$EVE" rota admin node enroll n1 --file="$ROTA_TEST_DIR/$EVE/pass"

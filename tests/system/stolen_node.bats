@@ -40,7 +40,7 @@ setup() {
 		echo end
 	END
 	[ "$output" = "$(printf 'reads\nend')" ]
-	# Eve owns a socket for sub-steps, in a folder that Eve cannot write to.
+	# Eve owns a socket for sub-steps, in a folder that she cannot write to.
 	[ "$(find "$ROTA_HOME/node/n1" -user "$EVE" ! -type s)" = "" ]
 }
 
@@ -100,7 +100,7 @@ setup() {
 			print $count >= 40 && $count < 50 ? "some\n" : "$count\n";
 		END
 		[ "$output" = some ]
-		# The program may have coped with it, so the step can be complete. Its message says why fork() failed.
+		# The program may have handled the failed fork(), so the step can be completed. Its message gives the reason.
 		[[ $(rota why "$job") == *"completed"*"limit of 50 processes and threads reached on node n1"* ]]
 		[[ $(rota show "$job") == *"limit of 50 processes and threads reached"* ]]
 	done

@@ -66,18 +66,18 @@ call_off() {
 	ATTACKERS=
 }
 
-eve_has() { # TEST NUMBER: of sessions
+eve_has() { # TEST NUMBER: compares Eve's number of sessions
 	[ "$(superuser "select count(*) from pg_stat_activity where usename = '$EVE' and backend_type = 'client backend'")" "$1" "$2" ]
 }
 
-# others_work: what everybody else does.
+# others_work: jobs run, jobmgrd starts again, and another reader gets answers.
 others_work() {
 	job=$(rota submit --parsable "$ROTA_TEST_DIR/true.sh")
 	rota wait "$job"
 	[ "$(as "$BOB" rota sql -Atc 'select count(*) > 0 from acct.job')" = t ]
 }
 
-ended_for() { # REASON: one of the attacker's sessions, and the administrator finds it
+ended_for() { # REASON: one of the attacker's sessions was ended for it, and the administrator sees the record
 	rota status | grep -q "^database session of $EVE ended .*: .*$1\$"
 }
 
@@ -129,7 +129,7 @@ restart_jobmgrd() {
 	others_work
 }
 
-# listen: an open transaction that listens, and so keeps each notification in the queue.
+# listen: keep a transaction open that listens, and so keeps each notification in the queue.
 listen() {
 	{
 		echo 'listen flood; begin; select 1;'

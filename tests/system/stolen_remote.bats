@@ -38,14 +38,14 @@ remote() {
 	(cd "$folder" && ROTA_CONFIG=$TLS/remote.conf as "$user" "$@")
 }
 
-# get USER URL [CREDENTIAL]: that user's GET of /v1/queue, by URL "https" or "socket"; answer and status.
+# get USER URL [CREDENTIAL]: that user's GET of /v1/queue, by URL "https" or "socket"; prints answer and status.
 get() {
 	local where=(--unix-socket "$GATE" http://gate/v1/queue)
 	[ "$2" = socket ] || where=(--cacert "$TLS/authority.pem" "https://localhost:$PORT/v1/queue")
 	as "$1" curl -sS -w ' [%{http_code}]' -H @- "${where[@]}" <<<"Authorization: Munge $3"
 }
 
-token() { # USER [OPTION]...: the user's credential for that request
+token() { # USER [OPTION]...: prints the user's credential for that request
 	local user=$1
 	shift
 	as "$user" rota token "$@" GET /v1/queue
@@ -76,7 +76,7 @@ token() { # USER [OPTION]...: the user's credential for that request
 	[ "$(superuser "select state from rota.node")" = up ]
 	mine=$(remote "$ADA" rota submit --parsable "$ROTA_TEST_DIR/job.sh")
 	remote "$ADA" rota wait --timeout=120 "$mine"
-	# The same on the Unix socket, in sessions of the same daemon.
+	# The same on the Unix socket, in sessions of the same daemon: the administrator has all rights.
 	as "$ADA" rota show --script "$job"
 	as "$ADA" rota admin partition create honest --nodes=n1
 	as "$ADA" rota admin partition delete honest
@@ -169,11 +169,11 @@ second() {
 	remote "$EVE" rota submit --parsable --hold "$ROTA_TEST_DIR/job.sh"
 	remote "$EVE" rota cancel --name job.sh
 	eventually refused "has no step on this node" remote "$ADA" rota show "$job"
-	# Where nodes are to submit nothing.
+	# The setting for nodes from which no job may be submitted.
 	second "s/^node_submit *=.*/node_submit = off/"
 	sed -i "s,^url *=.*,url = https://localhost:$port," "$TLS/remote.conf"
 	refused "jobs cannot be submitted and credentials" remote "$EVE" rota submit --parsable "$ROTA_TEST_DIR/job.sh"
-	# Nor changes of credentials: root of the node would grant itself those of whoever has a step there.
+	# Changes of credentials are refused there, too: root of the node would grant itself those of any user with a step there.
 	for change in "grant x --to $ADA" "grant x --revoke" "default none" "refresh x" "remove x"; do
 		refused "nor credentials changed" remote "$EVE" rota cred $change
 	done
@@ -184,7 +184,7 @@ second() {
 	sed -i "s,^url *=.*,url = https://localhost:$PORT," "$TLS/remote.conf"
 	touch end
 	remote "$EVE" rota wait --timeout=120 "$job" || as "$EVE" rota wait --timeout=120 "$job"
-	# Its process manager ended, the address still is a node's.
+	# After the end of its process manager, the address still is a node's.
 	eventually refused "has no step on this node" remote "$EVE" rota queue
 	superuser "update rota.daemon set host = null where role = 'procmgrd'"
 	remote "$EVE" rota queue

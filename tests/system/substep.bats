@@ -41,7 +41,7 @@ there() {
 	[ -e "$1" ]
 }
 
-# left WORD: the processes with this word in their command line. The program that looks for them has it too, and is not there any more.
+# left WORD: prints the processes with this word in their command line, except the program that looks for them.
 left() {
 	local process
 	for process in $(grep -lsaF -- "$1" /proc/[0-9]*/cmdline); do
@@ -53,7 +53,7 @@ sql() {
 	superuser "$1"
 }
 
-# counted NUMBER STATE: so many sub-steps of the job have this state in the accounting, and no others are there.
+# counted NUMBER STATE: in the accounting, so many sub-steps of the job have this state, and no sub-step has another.
 counted() {
 	[ "$(sql "select count(*) || ' ' || count(distinct substep) || ' ' || count(*) filter (where state = '$2') from acct.substep where job_id = $job")" = "$1 $1 $1" ]
 }
@@ -168,8 +168,8 @@ spools() {
 	cmp <(sort err) <({ seq -f b%g 0 159; seq -f d%g 0 159; } | sort)
 }
 
-# breakaway WORD: a job whose sub-steps leave their session in two ways, in programs with the word in their command line, and one that
-# waits.
+# breakaway WORD: print the script of a job whose sub-steps leave their session in two ways, in programs with the word in their
+# command line, while another sub-step waits.
 breakaway() {
 	cat <<-END
 		[ "\$ROTA_ATTEMPT" = 1 ] || exit 0
@@ -191,7 +191,7 @@ run_away() {
 	[ -n "$(step_managers "$job")" ]
 }
 
-# is_cleaned: nothing of the job is left, and the accounting says so.
+# is_cleaned: no process of the job is left, and the accounting has the ends of all sub-steps.
 is_cleaned() {
 	nothing() { [ -z "$(left "$word")" ] && [ -z "$(step_managers "$job")" ]; }
 	eventually nothing
@@ -211,7 +211,7 @@ is_cleaned() {
 
 @test "nothing is left of a job at its time limit" {
 	run_away --time=10
-	rota modify --time=0:01 "$job" # it has run for longer
+	rota modify --time=0:01 "$job" # the job has run for longer than this already
 	ends
 	[ "$(sql "select state from rota.job where job_id = $job")" = timeout ]
 	is_cleaned
@@ -299,7 +299,7 @@ is_ended_with_job() {
 	END
 	eventually there ticks
 	running() { [ "$(sql "select state from rota.step where job_id = $job")" = running ]; }
-	eventually running # the report of the start may come after the first line
+	eventually running # the report of the start may come after the first line of output
 	rota suspend "$job"
 	suspended() { [ "$(sql "select state from rota.step where job_id = $job")" = suspended ]; }
 	eventually suspended

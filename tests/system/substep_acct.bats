@@ -40,7 +40,7 @@ start() {
 	chmod 0644 "$file"
 }
 
-# The clock of the journal, in microseconds.
+# Prints the clock of the journal, in microseconds.
 clock() {
 	awk '{printf "%.0f\n", $1 * 1000000}' /proc/uptime
 }
@@ -57,7 +57,7 @@ ended() {
 	printf '{"kind":"end","substep":%d,"at":%d,"state":"%s","exit":%d,"signal":0,"cause":"exit","run":1,"tasks_failed":0,"user_usec":250000,"system_usec":250000,"max_rss_kb":1000,"minflt":1,"majflt":0,"rchar":1,"wchar":1,"read_bytes":0,"write_bytes":0,"nvcsw":1,"nivcsw":-1}\n' "$1" "$(clock)" "$2" "$3"
 }
 
-# states JOB: "1:completed 2:failed"
+# states JOB: prints the states of its sub-steps: "1:completed 2:failed"
 states() {
 	sql "select string_agg(substep || ':' || state, ' ' order by substep) from acct.substep where job_id = $1"
 }

@@ -27,7 +27,7 @@ teardown_file() {
 		rota run --name=again --retry=1 sh -c 'test -e again || ! touch again' &
 		until [ -e full ]; do sleep 0.1; done
 		seq 200 | rota run --each sh -c 'echo "$1" >>lines' sh 2>each.err &
-		# It takes more than what was reserved ahead.
+		# The records take more space than was reserved before.
 		large=$(head -c 100000 /dev/zero | tr '\0' x)
 		A=$large B=$large rota run --name=new sh -c 'touch new' 2>new.err &
 		until [ -e room ]; do sleep 0.1; done

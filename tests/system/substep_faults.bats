@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What a job knows of its nodes, and what happens to its sub-steps when nodes fail.
+# The state of a job's nodes as its programs are sent it, and the effect on its sub-steps when nodes fail.
 
 load helper
 
@@ -40,7 +40,7 @@ teardown() {
 	eventually nodes_are_up
 }
 
-# has FILE PATTERN: a line of the file is the pattern.
+# has FILE PATTERN: a line of the file matches the pattern.
 has() {
 	grep -qx "$2" "$1" 2>/dev/null
 }
@@ -103,7 +103,7 @@ job() {
 	audit
 }
 
-# in_use: the other node of a job with two of the three, in `other`, and the free one, in `free`.
+# in_use: sets `other` to the other node of a job with two of the three, and `free` to the free node.
 in_use() {
 	other=$(rota sql -At -c "select node from acct.allocation where job_id = $job and node <> 'n1'")
 	free=$([ "$other" = n2 ] && echo n3 || echo n2)
@@ -188,7 +188,7 @@ growths() {
 	[ "$(cat other only)" = $'n3\nn2' ]
 	eventually has wants notified
 	eventually has step notified
-	# Signals that come at the same time are one, so each is waited for.
+	# Signals that come at the same time become one, so each is waited for.
 	times() { [ "$(wc -l <wants)" = "$1" ]; }
 	rota admin node resume n2 >/dev/null
 	eventually has events 'n2 up '
@@ -242,7 +242,7 @@ growths() {
 	[ "$(wc -l <notes)" = 1 ]
 }
 
-# own_network: move node n3 into a network of its own, with one link to the others.
+# own_network: move node n3 into a network namespace of its own, with one link to the others.
 own_network() {
 	local left
 	ip netns add "$SPACE"
@@ -261,7 +261,7 @@ own_network() {
 	eventually is_moved
 }
 
-# cable up|down: the link of node n3.
+# cable up|down: set the state of the link of node n3.
 cable() {
 	ip -n "$SPACE" link set "${LINK}f" "$1"
 }

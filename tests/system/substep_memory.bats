@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The memory of a job that the output of its sub-steps takes.
+# The memory of a job that buffered output of its sub-steps takes.
 
 load helper
 

@@ -7,7 +7,7 @@ load inside
 INSIDE=(--nodes=3 --ntasks=3 --cpus-per-task=2)
 
 setup_file() {
-	export UNIQUE=$$ # jobs of other tests on this machine have programs like those here
+	export UNIQUE=$$ # jobs of other tests on this machine run programs with the same names
 	instance_up 3 --cpus 2 --mem 1000 --set node.grace=1
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What running sub-steps use now: CPUs and memory, on one node and on two.
+# The present use of CPUs and memory by running sub-steps, on one node and on two.
 
 load helper
 
@@ -13,7 +13,7 @@ teardown_file() {
 
 setup() {
 	cd "$BATS_TEST_TMPDIR"
-	# Holds 50 MiB of memory.
+	# A program that holds 50 MiB of memory.
 	printf '%s\n' 'my $size = 50 << 20; my $held = "x" x $size; sleep 1000;' >hold.pl
 }
 
@@ -34,12 +34,12 @@ job() {
 	eventually test -e begun || { cat job.out; return 1; }
 }
 
-# uses JQ: what `rota steps` says of the sub-steps is so.
+# uses JQ: this jq condition holds for the output of `rota steps`.
 uses() {
 	rota steps --json "$job" | jq -e --argjson busy "$(busy)" ".substeps | $1" >/dev/null
 }
 
-# busy: the least that a loop uses here: half a CPU, or less where other programs of this machine want to run too.
+# busy: prints the least use of a loop here: half a CPU, or less if other programs of this machine run too.
 busy() {
 	awk -v cpus="$(nproc)" '{ print 0.5 * ($1 > cpus ? cpus / $1 : 1) }' /proc/loadavg
 }

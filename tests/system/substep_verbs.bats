@@ -38,7 +38,7 @@ job() {
 	until [[ -e queued && -e ready && $(rota show --json "$job" | jq -r '.jobs[0].state') == running ]]; do sleep 0.1; done
 }
 
-# far VERB...: the same from where the step manager cannot be reached.
+# far VERB...: run the verb from a place from which the step manager cannot be reached.
 far() {
 	ROTA_STEP_ROUTE=local rota "$1" --config="$BATS_FILE_TMPDIR/far.conf" "${@:2}"
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Steps with GPUs leave these before they are suspended, and return when they go on. A double of cuda-checkpoint keeps the state of CUDA in each
-# process in a file, by the process's number; one without a file does not use CUDA.
+# Steps with GPUs leave these before they are suspended, and return when they are resumed. A stand-in for cuda-checkpoint keeps
+# the CUDA state of each process in a file, named by the process's number; a process without a file does not use CUDA.
 
 load helper
 
@@ -59,7 +59,7 @@ owner() {
 	if [ "$(id -u)" = 0 ]; then as "$EVE" "$@"; else "$@"; fi
 }
 
-# double_make: refuse.PID and hold.PID: such a process is not toggled, or only when the file is gone.
+# double_make: make the stand-in. With a file refuse.PID or hold.PID, that process is not toggled, or only when the file is gone.
 double_make() {
 	cat >"$DOUBLE/cuda-checkpoint" <<-END
 		#!/bin/sh
@@ -93,12 +93,12 @@ is_suspended() {
 	[ "$(is_in)" = suspended ]
 }
 
-# states_are STATE...: those of the two processes.
+# states_are STATE...: the two processes have these CUDA states.
 states_are() {
 	[ "$(cd "$DOUBLE/states" && cat $pids | sort | xargs)" = "$*" ]
 }
 
-# goes_on: both count on.
+# goes_on: both processes count on.
 goes_on() {
 	local before
 	before=$(wc -l count.* | awk '{ print $1 }' | xargs)

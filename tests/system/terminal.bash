@@ -12,12 +12,12 @@ person() {
 	see 'outside>'
 }
 
-# keys KEY...: type them, as tmux names them.
+# keys KEY...: type these keys, as tmux names them.
 keys() {
 	tmux -S "$TMUX_SOCKET" send-keys "$@"
 }
 
-# screen [-J]: print what is seen; -J: with lines that are longer than the terminal is wide in one.
+# screen [-J]: print the screen; -J: with lines that are wider than the terminal joined.
 screen() {
 	tmux -S "$TMUX_SOCKET" capture-pane -p "$@"
 }
@@ -32,7 +32,7 @@ hang_up() {
 	[ -z "${TMUX_SOCKET:-}" ] || tmux -S "$TMUX_SOCKET" kill-server 2>/dev/null || true
 }
 
-# see TEXT: wait until the screen has it.
+# see TEXT: wait until the screen has the text.
 see() {
 	local until=$((SECONDS + 120))
 	until [[ $(screen -J | sed "s, *$,,") == *"$1"* ]]; do

@@ -33,7 +33,7 @@ class Terminal:
         return client
 
     def end(self):
-        """What it printed itself and its exit code."""
+        """The output of the terminal itself, and its exit code."""
         try:
             printed, _ = self.process.communicate(timeout=PATIENT)
         except subprocess.TimeoutExpired:
@@ -72,7 +72,7 @@ class Client:
         self.send("s", struct.pack(">HH", rows, cols))
 
     def read(self, timeout):
-        """Take what comes within the time. Returns false if nothing did."""
+        """Read what arrives within the time. Returns false if nothing did."""
         if self.closed or not select.select([self.socket], [], [], timeout)[0]:
             return False
         try:
@@ -96,7 +96,7 @@ class Client:
         return True
 
     def wait(self, pattern):
-        """Wait until the output since the last whole screen has this."""
+        """Wait until the output since the last whole screen contains this."""
         until = time.time() + PATIENT
         while not re.search(pattern.encode(), self.output, re.S):
             if time.time() > until or (self.closed and pattern):
@@ -149,7 +149,7 @@ def test_echo():
 
 
 def test_silent():
-    """Before its frame `a`, a client gets nothing."""
+    """A client gets nothing before it sends its frame `a` (attach)."""
     terminal = Terminal("sh", "-c", "while :; do echo x; sleep 0.05; done")
     client = Client(terminal.name)
     assert not client.read(1)

@@ -36,7 +36,7 @@ is_empty() {
 	[ -z "$(ls -A "$BASE")" ]
 }
 
-# attempt_of JOB ATTEMPT: it runs.
+# attempt_of JOB ATTEMPT: this attempt runs.
 attempt_of() {
 	[ "$(sql "select count(*) from acct.attempt where job_id = $1 and attempt = $2 and state = 'live' and started_at is not null")" = 1 ]
 }

@@ -51,12 +51,12 @@ teardown() {
 	! mountpoint -q small || umount small
 }
 
-# script LINES...: a script job.sh of these lines.
+# script LINES...: write a script job.sh of these lines.
 script() {
 	printf '%s\n' '#!/bin/sh' "$@" >job.sh
 }
 
-# state_of TRANSFER: the state of a transfer, 812.1.
+# state_of TRANSFER: prints the state of a transfer, which is named like 812.1.
 state_of() {
 	rota stage show --json "${1%.*}" | jq -r ".transfers[] | select(.transfer == ${1#*.}) | .state"
 }
@@ -153,7 +153,7 @@ scratch_of() {
 	[ ! -e "$(scratch_of "$job")" ]
 	run -1 rota stage drop "$job"
 	[[ $output == *"no data that is still there"* ]]
-	[ "$(ls "$SITE/scratch/$(id -un)" | grep -c "^${BASH_REMATCH[1]}")" = 0 ] # jobs of retry and drop leave no folder of their own
+	[ "$(ls "$SITE/scratch/$(id -un)" | grep -c "^${BASH_REMATCH[1]}")" = 0 ] # the jobs of retry and drop leave no folder of their own
 }
 
 @test "rota continue goes on with the data that is staged" {

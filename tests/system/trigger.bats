@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
-# Triggers and webhooks: what fires them, what a real server gets, who may have which, and what becomes of deliveries when the server
-# fails or hangs, or runnerd or PostgreSQL is killed.
+# Triggers and webhooks: events that fire them, requests that a real server gets, who may make which, and deliveries when the
+# server fails or hangs, or runnerd or PostgreSQL is killed.
 
 load helper
 
 setup_file() {
 	export ALICE=rota-trig-a$$ MALLORY=rota-trig-m$$
-	SITE=$(mktemp -d /tmp/rota-trigger.XXXXXX) # where the daemons' account can go
+	SITE=$(mktemp -d /tmp/rota-trigger.XXXXXX) # a folder that the daemons' account can enter
 	export SITE
 	chmod 1777 "$SITE"
 	mkdir -m 0755 "$SITE/programs"
@@ -41,7 +41,7 @@ server_up() {
 	export SERVER URL
 }
 
-# add [OPTION]...: make a trigger; its number is in `trigger`. The secret of a webhook goes to the server.
+# add [OPTION]...: make a trigger; its number is in `trigger`. The secret of a webhook is passed to the server.
 add() {
 	local answer
 	answer=$(rota trigger add --json "$@")
@@ -56,7 +56,7 @@ submit() {
 	cd "$BATS_TEST_TMPDIR" && rota submit --parsable "$@" job.sh
 }
 
-# got TRIGGER [STATUS]: the requests about a trigger that the server has answered with that status, one JSON object a line.
+# got TRIGGER [STATUS]: prints the requests about a trigger that the server has answered with that status, one JSON object a line.
 got() {
 	jq -c --argjson trigger "$1" --argjson status "${2:-200}" 'select(.body.trigger == $trigger and .status == $status)' "$SITE/got"
 }
@@ -65,7 +65,7 @@ got_number() {
 	[ "$(got "$1" | jq -s 'map(.body.delivery) | unique | length')" = "$2" ]
 }
 
-# over TRIGGER STATUS: how many deliveries ended like that.
+# over TRIGGER STATUS: prints how many deliveries ended with this status.
 over() {
 	superuser "select count(*) from rota.trigger_run where trigger_id = $1 and status = '$2'"
 }
@@ -237,7 +237,7 @@ over_is() {
 	cd "$ROTA_TEST_DIR/$ALICE" && as "$ALICE" rota submit --wait --wrap=true --output=/dev/null
 	eventually got_number "$trigger" 1
 	[ "$(got "$trigger" | jq -r .body.user)" = "$ALICE" ]
-	# The host is allowed no longer: what was made before is not sent either.
+	# The host is no longer allowed: deliveries that were made before are not sent either.
 	rota admin setting change webhook_hosts --value=hooks.example.org
 	as "$ALICE" rota submit --wait --wrap=true --output=/dev/null
 	eventually over_is "$trigger" failed 1

@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
-# What programs say that they used, against what Rota says: CPU time, memory, I/O and times, with cgroups and without. The bounds
-# are those of the table in docs/reliability.md, "How figures are measured".
+# Consumption that programs measure themselves, compared with Rota's figures: CPU time, memory, I/O and times, with cgroups and
+# without. The bounds are those of the table in docs/reliability.md, "How figures are measured".
 
 load helper
 
 setup_file() {
 	instance_up 2 --cpus 4 --mem 4000 --set node.grace=1 --set schedule.period=1
 	rota admin setting change requeue_delay_s --value=0
-	WORK=$(mktemp -d /var/tmp/rota-truth.XXXXXX) # on storage: what is in /tmp may be in memory
+	WORK=$(mktemp -d /var/tmp/rota-truth.XXXXXX) # on storage: a file in /tmp may be in memory
 	export WORK
 	chmod 0777 "$WORK"
 }
@@ -39,7 +39,7 @@ consume() {
 	rota wait "$job" || { cat "$said.out"; return 1; }
 }
 
-# own FIGURE: the sum of it over all processes that reported.
+# own FIGURE: prints the sum of the figure over all processes that reported.
 own() {
 	jq -s "map(.$1) | add" "$said"
 }
@@ -62,7 +62,7 @@ has_cgroup() {
 }
 
 figures() {
-	# CPU time: all of it, and no more than the shell's own beside it.
+	# CPU time: all of the program's, and beside it no more than the shell's.
 	consume cpu=0.4
 	between cpu_used_s "$(own cpu)" "$(plus "$(own cpu)" 0.15)"
 	between 'cpu_used_s - user_cpu_s - system_cpu_s' -0.000002 0.000002
@@ -71,12 +71,12 @@ figures() {
 	consume cpu=0.1 fork=0.2:3
 	awk -v x="$(own cpu)" 'BEGIN { exit x < 0.7 }'
 	between cpu_used_s "$(own cpu)" "$(plus "$(own cpu)" 0.15)"
-	# Processes that nobody waited for.
+	# CPU time of processes that no process waited for.
 	consume cpu=0.1 orphan=0.4
 	[ "$(wc -l <"$said")" = 2 ]
 	between cpu_used_s "$(own cpu)" "$(plus "$(own cpu)" 0.15)"
 	[ "$(sql "select t.user_cpu_s + t.system_cpu_s < s.cpu_used_s - 0.35 from acct.task t join acct.step s using (job_id) where job_id = $job")" = t ]
-	# Memory: what is touched counts, once, however many processes share it.
+	# Memory: touched pages count once, however many processes share them.
 	consume memory=120
 	between peak_mb 120 $(($(own rss_kb) / 1024 + 25))
 	consume share=120:3
@@ -237,7 +237,7 @@ sessions_stop() {
 	done
 	rota wait --timeout=300 "$job"
 	[ "$(sql "select count(distinct node) from acct.allocation where job_id = $job")" = 2 ]
-	# The program slept, and nothing of an attempt is outside of it.
+	# The duration is that of the program's sleep, and all of its times lie within those of its attempt.
 	run -0 sql "select a.* from acct.attempt a where a.job_id = $job and not coalesce(
 		a.started_at <= a.ended_at and a.elapsed_s between 0.2 and 60 and a.ended_at between a.started_at and now(), false)"
 	[ -z "$output" ] || { echo "$output"; false; }

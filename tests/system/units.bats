@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The systemd units: systemd accepts them, the daemons are in sandboxes, and each can still do its work in its own.
+# The systemd units: systemd accepts them, the daemons run in sandboxes, and each daemon can still do its work in its own.
 
 load helper
 
@@ -26,12 +26,12 @@ teardown() {
 	unset ROTA_TEST_DIR
 }
 
-# setting UNIT KEY: the values of a key, one a line.
+# setting UNIT KEY: prints the values of a key, one a line.
 setting() {
 	sed -n "s/^$2=//p" "$UNITS/$1.service"
 }
 
-# calls NAME...: the system calls of systemd's sets, one a line.
+# calls NAME...: prints the system calls of these sets of systemd, one a line.
 calls() {
 	local name
 	for name in "$@"; do
@@ -124,7 +124,7 @@ leads() {
 	user=$(stat -c %U "$ROTA_HOME/keys/sign.key")
 	mkdir -m 1777 "$ROTA_TEST_DIR/calls"
 	for daemon in jobmgrd nodemgrd; do
-		# It gets the account before strace begins, as systemd does it.
+		# strace starts the daemon under its account, as systemd does.
 		setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups strace -f -qq -s 0 -e signal=none -o "$ROTA_TEST_DIR/calls/$daemon" \
 			"$ROTA_BIN/$daemon" --config "$ROTA_TEST_DIR/rota.conf" --name 2 >"$ROTA_TEST_DIR/$daemon.log" 2>&1 3>&- &
 	done

@@ -14,7 +14,7 @@ setup_file() {
 	mkdir -m 0777 "$SITE/sick"
 	cat >"$SITE/programs/look" <<-END
 		#!/bin/sh
-		# look check NODE NAME: sick/NODE says what is wrong with it; sick/NODE.odd: nothing is known.
+		# The program look check NODE NAME: sick/NODE has the node's fault; with sick/NODE.odd, the result is unknown.
 		[ ! -e "$SITE/sick/\$2.odd" ] || exit 7
 		cat "$SITE/sick/\$2" 2>/dev/null && exit 1
 		echo "\$2 is fine"
@@ -40,7 +40,7 @@ setup() {
 	rm -f -- "$SITE"/now/* "$SITE"/calls/* "$SITE"/sick/*
 }
 
-# is_over STATE: of the latest rolling change.
+# is_over STATE: the latest rolling change has ended in this state.
 is_over() {
 	[ "$(rota admin node changes --json | jq -r '.changes[0].state')" = "$1" ]
 }
@@ -72,7 +72,7 @@ is_node() { # NODE STATE [REASON]
 	[ "$(sql "select count(*) from acct.node where default_image = 'el9'")" = 4 ]
 	rota wait --timeout=60 "${jobs[@]}"
 	[ "$(sql "select string_agg(distinct state, ' ') from acct.attempt where job_id in ($(IFS=,; echo "${jobs[*]}"))")" = completed ]
-	# Never more than two were out at a time.
+	# Never more than two nodes were out of service at a time.
 	[ "$(sql "select max((select count(*) from acct.node_reboot o where o.reason = 'security' and o.began_at <= r.began_at and o.ended_at > r.began_at))
 		from acct.node_reboot r where r.reason = 'security'")" -le 2 ]
 	[ "$(sql "select count(*) from acct.node_upkeep where kind = 'image' and name = 'el9' and state = 'done' and cpu_s > 0")" = 4 ]
@@ -118,7 +118,7 @@ called() {
 	is_node n1 up
 	rota admin check change look --action=resume
 	eventually is_node n1 drain 'check look: disk full'
-	# No more than one of four.
+	# No more than one node of four is drained.
 	echo 'disk full' >"$SITE/sick/n2"
 	sick2() { rota admin node health --json n2 | jq -e '.health[0].state == "unhealthy"' >/dev/null; }
 	eventually sick2
@@ -129,7 +129,7 @@ called() {
 	is_node n3 up
 	rm "$SITE/sick/n2" "$SITE/sick/n3.odd"
 	eventually sick2_is_over
-	# runnerd dies, and the next one goes on.
+	# runnerd dies, and the next one continues the checks.
 	kill -9 "$(pid_of runnerd)"
 	rota up >/dev/null
 	rm "$SITE/sick/n1"
@@ -159,7 +159,7 @@ sick2_is_over() {
 	eventually is_node n4 up
 	[ "$(sql "select concat_ws(' ', state, saved_j > 0) from acct.node_upkeep where kind = 'off' and node = 'n4'")" = 'on t' ]
 	rota report energy --by=none --since=today | grep -q 'SAVED KWH'
-	rota report energy --since=today | grep '^n4 .* <0\.001 ' # and no 1.2e-08
+	rota report energy --since=today | grep '^n4 .* <0\.001 ' # and not as 1.2e-08
 	run -0 rota report energy --since=2001-01-01 --until=2001-01-02
 	[[ ${lines[-1]} = "No node was powered off in this time." && $output != *"SAVED KWH"* ]]
 	refused 'the report on energy is about nodes over the whole time, so it takes no "user"' rota report energy --user=root
