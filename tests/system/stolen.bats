@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # A stolen credential, account or key gives only its own rights: each test takes what an attacker may have, attempts more, and is
-# denied. Beside each
-# attack, the legitimate use works.
+# denied. Beside each attack, the legitimate use works.
 
 load helper
 
