@@ -280,8 +280,8 @@ static void serve_files(struct tunnel *t, bool moved)
 		return;
 	if (sides[0].revents)
 		take_input(t);
-	else if (t->out_gone)
-		t->in_ended = true; /* nobody reads the output, and no input is ready: no more is expected */
+	else if (t->out_gone && sides[0].fd >= 0 && !moved)
+		t->in_ended = true; /* nobody reads the output, and no input came while it was waited for: no more is expected */
 	if (sides[1].revents & POLLOUT)
 		give_output(t);
 	t->out_gone |= (sides[1].revents & (POLLERR | POLLHUP)) != 0;
