@@ -122,7 +122,7 @@ gate_files() {
 		{jobs: [limit(1001; repeat({}))]}	1 to 1000
 		{jobs: {}}	1 to 1000
 		{jobs: [5]}	jobs[0]
-		{client_key: "one", jobs: [{$script}]}	give each job its own
+		{client_key: "one", jobs: [{$script}]}	give each job a key of its own
 		{$script, workdir: "/", environment: ["A=1", 5], jobs: [{}]}	\"environment\" must be
 		{$script, workdir: "/", environment: "A=1", jobs: [{}]}	\"environment\" must be
 		{$script, workdir: "/", jobs: [{}, {option: []}]}	jobs[1]: unknown member \"option\"

@@ -424,7 +424,7 @@ echo $ROTA_CLUSTER'
 	[ "$(admin "select count(*) from rota.schema_migration where version = 1")" = 0 ]
 	rota nodes
 	run -1 rota admin db upgrade --conninfo "host=/nowhere dbname=rota"
-	[[ $output == *"could not connect"* ]]
+	[[ $output == *"the database cannot be reached"* ]]
 }
 
 @test "roles by peer: users can only connect as themselves" {

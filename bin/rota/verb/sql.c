@@ -53,12 +53,16 @@ static bool lacks_login(const char *conninfo)
 	return true;
 }
 
-/* Does no server answer? psql would not say what to do. */
+/* Returns true, after printing why and what to do, if no server answers. */
 static bool is_unreachable(const char *conninfo)
 {
+	PGconn *db;
+
 	if (PQping(conninfo) != PQPING_NO_RESPONSE)
 		return false;
-	fputs("rota: " UNREACHABLE "\nhint: " UNREACHABLE_NEXT "\n", stderr);
+	db = PQconnectdb(conninfo);
+	fprintf(stderr, "rota: " UNREACHABLE ": %shint: " UNREACHABLE_NEXT "\n", PQerrorMessage(db));
+	PQfinish(db);
 	return true;
 }
 
