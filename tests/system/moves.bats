@@ -110,7 +110,7 @@ restart_jobmgrd() {
 @test "a node is emptied so that it can be powered off, if idle nodes are" {
 	saver saver.sh ''
 	run --separate-stderr rota plan --moves
-	[ "$output" = "no move gains more than it costs; 1 running steps can be moved" ]
+	[ "$output" = "no move gains more than it costs; 1 running step can be moved" ]
 	rota admin setting change power_off_idle_s --value=1
 	eventually runs_on "$saver" n2
 	[ "$(superuser "select why from rota.checkpoint where job_id = $saver and reason = 'move'")" = "moved to empty node n1" ]
