@@ -115,7 +115,7 @@ runs() {
 	refused '--time: it may come to 120 CPU-minutes, at most 100 may be used on account "physics" this month' submit "$ALICE" --account=physics --time=2:00:00 "$ROTA_TEST_DIR/short.sh"
 	rota admin account change physics --max_submitted=1
 	submit "$ALICE" --account=physics --hold "$ROTA_TEST_DIR/short.sh"
-	refused '1 of at most 1 live steps are there on account "physics"' submit "$BOB" --account=physics "$ROTA_TEST_DIR/short.sh"
+	refused '1 of at most 1 live step are there on account "physics"' submit "$BOB" --account=physics "$ROTA_TEST_DIR/short.sh"
 }
 
 @test "fair share: of two accounts, the steps of the one that has used less go first" {
