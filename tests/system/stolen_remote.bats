@@ -175,7 +175,7 @@ second() {
 	refused "jobs cannot be submitted and credentials" remote "$EVE" rota submit --parsable "$ROTA_TEST_DIR/job.sh"
 	# Changes of credentials are refused there, too: root of the node would grant itself those of any user with a step there.
 	for change in "grant x --to $ADA" "grant x --revoke" "default none" "refresh x" "remove x"; do
-		refused "nor credentials changed" remote "$EVE" rota cred $change
+		refused "credentials cannot be changed from nodes" remote "$EVE" rota cred $change
 	done
 	refused 'you have no credential "x"' remote "$EVE" rota cred show x
 	[[ $(remote "$EVE" rota queue) == *"$job"* ]]

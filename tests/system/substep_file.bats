@@ -215,7 +215,7 @@ ended() {
 		echo "exit $?"
 		ls -A
 	END
-	[[ $output == *"0 of 2 steps ended, 0 of them failed, 1 are under way; press Ctrl-C again"*"cancelling 1 sub-steps"*"exit 130"* ]]
+	[[ $output == *"0 of 2 steps ended, 0 of them failed, 1 are under way; press Ctrl-C again"*"cancelling 1 sub-step"*"exit 130"* ]]
 	[[ $output != *.rota-* ]]
 	[ ! -e b ]
 }

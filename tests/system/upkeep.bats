@@ -27,7 +27,7 @@ setup_file() {
 	rota admin image create el8 --expected=20
 	rota admin image create el9 --expected=20
 	rota admin node change-all --reboot --at-most=100% --reason=install
-	eventually is_over done
+	eventually is_over done || eventually is_over done
 	eventually all_have 4 el8
 }
 
