@@ -49,7 +49,7 @@ serves() {
 # While the file HALT exists, none of them ends, so that no element without a CPU begins.
 submit_array() {
 	printf '#!/bin/bash\necho "$ROTA_ARRAY_INDEX $ROTA_ATTEMPT" >>%s\nwhile [ -e %s ]; do sleep 0.1; done\nsleep 0.1\n' "$LEDGER" "$HALT" >"$BATS_TEST_TMPDIR/array.sh"
-	(cd /tmp && rota submit --parsable --output=/dev/null --time=1:00 --array=0-$(($1 - 1)) "${@:2}" "$BATS_TEST_TMPDIR/array.sh")
+	(cd /tmp && rota submit --parsable --output=/dev/null --time=10:00 --array=0-$(($1 - 1)) "${@:2}" "$BATS_TEST_TMPDIR/array.sh")
 }
 
 lines() {
