@@ -1437,8 +1437,7 @@ until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
 	[[ $(jq -r .error.code <<<"$output") == 08* ]]
 	# Programs that connect to the database themselves report the same.
 	run -3 --separate-stderr rota sql -c 'select 1'
-	[ "${stderr_lines[0]}" = "rota: the database cannot be reached" ]
-	[[ ${stderr_lines[1]} == "hint: "*"rota status"* ]]
+	[[ $stderr == "rota: the database cannot be reached: "*$'\n'"hint: "*"rota status"* ]]
 	run -1 --separate-stderr rota admin db check
 	[[ ${stderr_lines[0]} == "rota: the database cannot be reached: "* && ${stderr_lines[1]} == "hint: "*"rota status"* ]]
 	rota up
