@@ -175,12 +175,17 @@ void lead_cycle_read_candidates(struct lead_cycle *c)
  * before. */
 void lead_cycle_read_movers(struct lead_cycle *c)
 {
-	bool wanted = !c->preempted && c->conf->schedule_moves > 0 && lead_moves_are_wanted(c->rows, c->result);
+	double wait_s = c->moves_from - clock_seconds();
+	bool wanted;
 
-	if (wanted && !cycle_may_move(c))
-		c->outcome.transition_in = fmin(c->outcome.transition_in, c->moves_from - clock_seconds());
-	if (c->preempted || !cycle_may_move(c))
+	if (c->preempted || c->conf->schedule_moves == 0)
 		return;
+	wanted = lead_moves_are_wanted(c->rows, c->result);
+	if (wait_s > 0) {
+		if (wanted)
+			c->outcome.transition_in = fmin(c->outcome.transition_in, wait_s);
+		return;
+	}
 	/* With an empty queue, the snapshot was read for the moves alone. */
 	if (wanted || c->result->wait_count == 0)
 		c->moves_from = clock_seconds() + c->conf->schedule_moves;
