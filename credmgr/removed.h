@@ -14,7 +14,7 @@ struct removed;
 /* Read the file. Returns NULL with the reason in `e`; a missing file is an empty one. */
 struct removed *removed_open(const char *folder, struct err *e);
 
-/* Read the file again, to which another rota-credd that shares the folder may have added lines. What was noted stays. */
+/* Read the file again, to which another rota-credd that shares the folder may have added lines. Removals that are in memory stay there. */
 bool removed_read(struct removed *r, struct err *e);
 void removed_free(struct removed *r);
 

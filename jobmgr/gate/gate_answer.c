@@ -3,7 +3,8 @@
  * Called by: all of gate*.c.
  * Invariants:
  * - All errors that the API answers have the same form, so a client needs one parser.
- * - The status says what is at fault: 4xx the request, 500 Rota; 503 means that the client may try again. */
+ * - The HTTP status says where the fault is: 4xx: in the request; 500: in Rota; 503: the service is away for now, and the client may
+ *   try again. */
 #include "jobmgr/gate/gate_answer.h"
 
 #include <stdarg.h>

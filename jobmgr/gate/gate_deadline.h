@@ -21,7 +21,7 @@ enum gate_phase {
 struct gate_deadline {
 	enum gate_phase phase;
 	int64_t until;	   /* end of the time for `phase`, by clock_ms() */
-	unsigned newlines; /* in GATE_HEADER: number of line feeds at the end of what was read */
+	unsigned newlines; /* in GATE_HEADER: number of line feeds at the end of the bytes that were read so far */
 };
 
 /* Set the first phase of an accepted connection, and its deadline. */

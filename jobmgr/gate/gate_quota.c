@@ -2,7 +2,7 @@
  *
  * Called by: gate_connection.c for connections; gate_dispatch.c and gate_call.c for requests.
  * Invariants:
- * - A client without a valid credential has few connections. A user of this host who has sent a valid one in the last hour may
+ * - A client without a valid credential has few connections. A user of this host who has sent a valid credential in the last hour may
  *   have as many connections as any user, from the first byte on.
  * - Some connections are reserved for root, and more of them for known clients and root.
  * - A request counts until it has ended, even if its client hangs up.

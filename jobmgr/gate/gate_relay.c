@@ -105,7 +105,8 @@ static size_t relay_waiting(struct bufferevent *side)
 	return evbuffer_get_length(bufferevent_get_output(side));
 }
 
-/* Pass on what was read from one end of a stream, and stop reading from it while too much waits for the other end. */
+/* Send the bytes that one end of a stream has sent on to the other end. Stop reading from the first end while too many bytes wait to be
+ * sent. */
 static void relay_read(struct bufferevent *from, void *arg)
 {
 	struct bufferevent *to = relay_other(arg, from);

@@ -2,7 +2,8 @@
  *
  * Called by: `rota admin`.
  * Invariants:
- * - The plan is printed before anything is done. The second request does it, and its answer has what has changed since. */
+ * - A first request asks for the plan, which is printed. A second request carries out the evacuation, by the state that the cluster has
+ *   then; its answer may differ from the plan. */
 #include "bin/rota/admin/evacuate_admin.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-/* Print what is done with each step, one line each, from the answer of the API's verb `evacuate` or `job_migrate`. */
+/* Print for each step, on a line of its own, which action the evacuation or move takes, from the answer of the API's verb `evacuate` or `job_migrate`. */
 void evacuation_print_plan(const json_t *answer);
 
 /* Print evacuations with their steps, the newest first. */
