@@ -46,6 +46,22 @@ states_of() {
 	rota show --json "$job" | jq -e '.jobs[0].steps | map(.name) == ["script"]'
 }
 
+@test "nodes and steps that copy to one folder at the same time leave each other's parts alone" {
+	cat >fill <<-'END'
+		mkdir -p "$ROTA_SCRATCH/out"
+		if [ "$ROTA_NODE" = n2 ]; then seq 3000 | (cd "$ROTA_SCRATCH/out" && xargs touch) && touch filled && exit; fi
+		until [ -e filled ]; do sleep 0.05; done
+		sleep 0.2
+		touch "$ROTA_SCRATCH/out/one"
+	END
+	script '#ROTA --nodes=2 --run=tasks' '#ROTA stage-out $ROTA_SCRATCH/out/ -> results/' 'sh fill'
+	run -0 rota submit --parsable --wait --nodelist=n1,n2 job.sh
+	job=${lines[0]}
+	is_over() { [ "$(states_of "$job")" = "drop n1 dropped, drop n2 dropped, out n1 done, out n2 done" ]; }
+	eventually is_over || { rota stage show --json "$job"; false; }
+	[ "$(find results | wc -l)" = 3002 ]
+}
+
 @test "data that is on a node is not copied again when the job goes on" {
 	script '#ROTA --nodes=2' '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/ --mode=rsync' \
 		'stat -c %i "$ROTA_SCRATCH/in/a" >>inodes; [ -e healed ]'
@@ -126,7 +142,7 @@ states_of() {
 	run -0 rota submit --parsable job.sh
 	job=$output
 	is_left() { [ "$(rota stage show --json "$job" | jq -r '.transfers[1] | "\(.state) \(.message)"')" = "kept other steps of the job need it" ]; }
-	eventually is_left
+	eventually is_left || { rota stage show --json "$job"; false; }
 	touch over
 	rota wait "$job"
 	is_dropped() { [[ $(states_of "$job") == *"drop n1 dropped"* ]]; }
@@ -137,7 +153,7 @@ states_of() {
 	rm -f later
 	run -0 rota submit --parsable job.sh
 	job=$output
-	eventually is_left
+	eventually is_left || { rota stage show --json "$job"; false; }
 	touch later
 	rota wait "$job"
 	eventually is_dropped
@@ -197,6 +213,23 @@ states_of() {
 	run -0 rota stage retry "$job"
 	run -0 rota wait --timeout=60 "${output//[^0-9]/}"
 	[[ $(states_of "$job") == *"out n3 done"* ]]
+}
+
+@test "retry takes the parts that the node has left, and nothing of them stays" {
+	script '#ROTA --nodelist=n3' '#ROTA stage-out $ROTA_SCRATCH/out/ -> results/' 'mkdir -p "$ROTA_SCRATCH/out"; echo whole >"$ROTA_SCRATCH/out/x"'
+	touch results
+	run -0 rota submit --parsable job.sh
+	job=$output
+	is_failed() { [[ $(states_of "$job") == *"out n3 failed"* ]]; }
+	eventually is_failed
+	rm results
+	left=results/.rota-part-$job.1.$(rota show --json "$job" | jq '.jobs[0].steps[0].step_id').n3
+	mkdir -p "$left"
+	echo who >"$left/x"
+	run -0 rota stage retry "$job"
+	run -0 rota wait --timeout=60 "${output//[^0-9]/}"
+	[[ $(states_of "$job") == *"out n3 done"* ]]
+	[ "$(ls -A results) $(cat results/x)" = "x whole" ]
 }
 
 @test "a step of a job group does not transfer data" {
