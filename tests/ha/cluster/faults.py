@@ -8,8 +8,10 @@ import time
 
 from cluster.machine import HEADS
 from cluster.site import PATRONICTL
+from cluster.stream import STEADY
 
 BACKUP, RECOVERY, UPGRADE = "A backup, and the archive", "Recovery to a moment", "Upgrades of PostgreSQL"  # sections of the page
+HELD = 500  # elements that nodes hold of an array before the fault, of 720 that end in 30 s
 ABSENCE = 40  # seconds for which a machine is frozen or cut off: longer than ttl and what follows it
 
 
@@ -60,6 +62,18 @@ def host_off(site, stream):
     lose(site, name).power_off()
     another_primary(site, name)
     stream.goes_on()
+
+
+def array_goes_on(site, stream):
+    """Nodes hold 30 s of an array (node.ahead) when the machine of the primary is switched off."""
+    site.each(HEADS, lambda name: site.machines[name].run("echo 'ahead = 30' >>/etc/rota/rota.conf && systemctl restart rota-jobmgrd"))
+    stream.follow_array()
+    site.await_that(f"{HELD} elements on nodes", lambda: int(site.sql("""select count(*) from rota.allocation
+        where ended_at is null and started_at is null and attempt > 0""")[0][0]) >= HELD)
+    time.sleep(STEADY)  # nodes hold the rest meanwhile
+    stream.mark()
+    host_off(site, stream)
+    return lambda: site.each(HEADS, lambda name: site.machines[name].run("sed -i '/^ahead = /d' /etc/rota/rota.conf && systemctl restart rota-jobmgrd"))
 
 
 def leader_too(site, stream):
@@ -167,7 +181,8 @@ FAULTS = (
     Fault("postmaster-killed", postmaster_killed, "the primary's postmaster is killed", limit=5),
     Fault("agent-killed", agent_killed, "PostgreSQL and Patroni are killed, and stay down"),
     Fault("host-off", host_off, "the primary's machine is switched off"),
-    Fault("leader-too", leader_too, "the same, and the leading jobmgrd was on it"),
+    Fault("array", array_goes_on, "the same, while nodes hold 30 s of an array (node.ahead)"),
+    Fault("leader-too", leader_too, "the primary's machine is switched off, and the leading jobmgrd was on it"),
     Fault("host-frozen", host_frozen, "every process of the primary's machine is stopped (SIGSTOP)"),
     Fault("old-primary-wakes", old_primary_wakes, "frozen and cut off, the old primary wakes when another one works"),
     Fault("network-cut", network_cut, "the primary's machine is cut off from all others"),

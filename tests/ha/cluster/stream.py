@@ -7,6 +7,7 @@ import time
 
 from cluster.machine import HEADS, LOGIN
 
+STEADY = 10  # seconds before the mark in which the rate of an array is measured
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HEAD = "#!/bin/bash\n#ROTA --time=5:00 --output=/dev/null\nexport LEDGER=/srv/shared/ledger\n. /srv/shared/task.sh\n"
 KINDS = {
@@ -15,6 +16,7 @@ KINDS = {
     "wide": "#ROTA --nodes=2 --ntasks-per-node=1 --run=tasks\nwork 0.5\n",
     "many": "#ROTA --array=0-7%4\nwork 0.3\n",
     "queue": "#ROTA --array=0-99%1\nwork 0.2\n",  # always has an element that can start, whatever clients wait for
+    "array": "#ROTA --array=0-2879\nwork 1\n",
     "peers": "\n#ROTA step first\nwork 0.3\n#ROTA step second --after=first\nwork 0.3\n",
 }
 STREAMS = (("a", 0.25, ("single",)), ("b", 1, ("many", "peers", "long", "wide")), ("c", 20, ("queue",)))
@@ -24,7 +26,7 @@ class Stream:
     def __init__(self, site):
         self.site, self.folder = site, site.shared
         self.ledger = f"{self.folder}/ledger"
-        self.processes, self.probe, self.marked = [], None, 0.0
+        self.processes, self.probe, self.marked, self.array = [], None, 0.0, None
         shutil.copy(os.path.join(HERE, "../fault/lib/task.sh"), self.folder)
         for program in ("probe", "stream"):
             shutil.copy(os.path.join(HERE, program), self.folder)
@@ -43,6 +45,22 @@ class Stream:
         with open(f"{self.folder}/commits", "ab") as file:
             self.probe = machine.spawn(f"PROBE_PASSWORD={self.site.password('rota_nodemgr')} exec /srv/shared/probe {' '.join(HEADS)}", output=file)
 
+    def follow_array(self):
+        """Submit an array, whose rate counts until stop()."""
+        key = f"array-{time.time():.0f}"
+        with open(f"{self.folder}/array.answers", "a", encoding="ascii") as file:
+            job = self.site.machines[LOGIN].run(f"cd && rota submit --parsable --client-key={key} --job-name=array /srv/shared/array.sh", user="ann").strip()
+            file.write(f"answered {key} array {job}\n")
+        self.array = int(job)
+
+    def array_rates(self):
+        """Elements of the array that began in a second: before the mark, and in the longest time without commits. None: no array."""
+        if self.array is None:
+            return None
+        begins = self.starts(0, self.array)
+        since, until = longest_gap(self.marked, self.commits(self.marked))
+        return rate(begins, max(begins[0], self.marked - STEADY), self.marked), rate(begins, since, until)
+
     def stop(self):
         """Returns when each submission is answered; raises if one is not."""
         with open(f"{self.folder}/stop", "w", encoding="ascii"):
@@ -50,6 +68,7 @@ class Stream:
         for process in self.processes:
             process.wait(timeout=150)
         self.end_probe()
+        self.array = None
 
     def mark(self):
         """From here on, pauses count."""
@@ -66,9 +85,11 @@ class Stream:
     def begun(self):
         return len(self.starts(0))
 
-    def starts(self, since):
+    def starts(self, since, job=None):
+        """Times at which tasks began, of this job or of all."""
+        of = "begin " if job is None else f"begin {job}."
         with open(self.ledger, encoding="ascii") as file:
-            return sorted(t for t in (float(line.split()[7]) for line in file if line.startswith("begin ") and len(line.split()) == 8) if t >= since)
+            return sorted(t for t in (float(line.split()[7]) for line in file if line.startswith(of) and len(line.split()) == 8) if t >= since)
 
     def commits(self, since):
         with open(f"{self.folder}/commits", encoding="ascii") as file:
@@ -98,7 +119,16 @@ class Stream:
             time.sleep(0.2)
 
 
-def longest_pause(since, times):
-    """The longest pause between two of these times, the first one counted from `since`."""
+def longest_gap(since, times):
+    """Begin and end of the longest time between two of these times, the first one counted from `since`."""
     points = [since, *times]
-    return max((later - earlier for earlier, later in zip(points, points[1:])), default=0.0)
+    return max(zip(points, points[1:]), key=lambda pair: pair[1] - pair[0], default=(since, since))
+
+
+def longest_pause(since, times):
+    begin, end = longest_gap(since, times)
+    return end - begin
+
+
+def rate(times, since, until):
+    return sum(since <= t < until for t in times) / max(until - since, 0.001)
