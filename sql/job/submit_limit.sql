@@ -146,7 +146,7 @@ begin
 		end if;
 		if v_live + p_steps > (v_one.bound).most then
 			return format('%s of at most %s%s', v_live, internal.text_count((v_one.bound).most, 'live step'),
-				internal.limit_whose(v_one.bound, ' are there'));
+				internal.limit_whose(v_one.bound, ''));
 		end if;
 	end loop;
 	return null;

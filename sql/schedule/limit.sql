@@ -325,7 +325,7 @@ begin
 		from usage_limit l where l.limit_id = p_bound.limit_id);
 end $$;
 comment on function internal.limit_whose(internal.line_limit, text) is
-	'Text naming the users or accounts to which a limit or a grant applies, with p_verb in the middle: of "alice" run on '
+	'Text naming the users or accounts to which a limit or a grant applies, with p_verb in the middle: of "alice" running on '
 	'account "physics".';
 
 create function internal.limit_text(p_bound internal.line_limit, p_need numeric) returns text
@@ -341,10 +341,10 @@ begin
 		when internal.limit_has_period(p_bound.measure) then format('%s of at most %s%s, and it may come to %s more',
 			case when p_bound.held < 'infinity' then round(p_bound.held)::text else 'any number' end,
 			internal.limit_count(p_bound.measure, p_bound.most),
-			internal.limit_whose(p_bound, ' are used or promised'),
+			internal.limit_whose(p_bound, ' used or promised'),
 			case when p_need < 'infinity' then ceil(p_need)::text else 'any number' end)
 		else format('%s of at most %s%s', p_bound.held, internal.limit_count(p_bound.measure, p_bound.most),
-			internal.limit_whose(p_bound, ' are held'))
+			internal.limit_whose(p_bound, ' held'))
 			|| case when p_bound.held < p_bound.most then format(', and it may need %s more', p_need) else '' end end;
 end $$;
 comment on function internal.limit_text(internal.line_limit, numeric) is

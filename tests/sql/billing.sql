@@ -94,7 +94,7 @@ select t.submit('bob', '[{"name": "a"}]', '[]', '{"account": "arts"}') as k \gse
 select is(t.start(:'j' || '.a'), 1, 'within it');
 select is((select concat_ws(' ', measure, period, most, round(held, 3)) from acct.limit), 'billing grant 10 8.000', 'what runs counts with all it may come to');
 select is(t.start(:'j' || '.b', '{2}'), 0, 'the decision keeps to it');
-select is(t.why(:'j' || '.b'), '8 of at most 10 billing units are used or promised on account "phys" by its grant "phys-1", and it may come to 4 more', 'why');
+select is(t.why(:'j' || '.b'), '8 of at most 10 billing units used or promised on account "phys" by its grant "phys-1", and it may come to 4 more', 'why');
 select is(t.heads(), :'k' || '.a', 'other accounts start');
 select t.run(:'j' || '.a'), t.finish(:'j' || '.a') \g /dev/null
 select is(t.heads() ~ (:'j' || '\.b'), true, 'what ended early gives back what it did not use');
@@ -107,7 +107,7 @@ select is(t.refused('alice', '{}', '{"account": "lab"}'), 'test.sh:1: --account:
 select is(t.refused('alice', '{}', '{"account": "uni"}'), 'taken', 'the account above has no grant');
 select is(t.admin('grant', 'phys-1', jsonb_build_object('last_day', t.today(-1), 'units', '100', 'carry_over', '50')), 'true', 'over');
 select is(t.refused('alice', '{}', '{"account": "lab"}'), format('test.sh:1: --account: grant "phys-1" of account "phys" ended on %s', t.today(-1)), 'over');
-select is(t.why(:'j' || '.b') ~ format('^10 of at most 0 billing units are used or promised on account "phys" by its grant "phys-1", which ended on %s, and it may come to 4 more', t.today(-1)), true, 'why');
+select is(t.why(:'j' || '.b') ~ format('^10 of at most 0 billing units used or promised on account "phys" by its grant "phys-1", which ended on %s, and it may come to 4 more', t.today(-1)), true, 'why');
 -- A grant whose last day was yesterday, with 9.5 units used: of the 90.5 left, 50 are carried over to the next grant.
 select is(t.admin('grant', 'phys-2', jsonb_build_object('account', 'phys', 'units', '10', 'first_day', t.today(0), 'last_day', t.today(40), 'at_end', 'low_priority'), 'create'), 'true', 'the next one');
 select is((select string_agg(concat_ws(' ', name, state, units, carried, round(used, 1), round(left_over, 1)), ', ' order by name) from acct.account_grant), 'phys-1 over 100 0 9.5 90.5, phys-2 active 10 50 1.0 59.0', 'carried over');

@@ -39,12 +39,12 @@ insert into t.holder values ('account', 'uni', '', ''), ('account', 'phys', '', 
 create table t.measure (key text, value jsonb, step jsonb, less text, words text);
 insert into t.measure values
 	('max_running', '2', '{}', '1', '2 of at most 2 steps%s run%s'),
-	('max_cpus', '5', '{"cpus_per_task": 2}', '1', '4 of at most 5 CPUs%s are held%s, and it may need 2 more'),
-	('max_nodes', '5', '{"nodes_min": 2, "nodes_max": 2, "ntasks": 2}', '1', '4 of at most 5 nodes%s are held%s, and it may need 2 more'),
-	('max_gres', '"gpu:5"', '{"gres": {"gpu": 2}}', '"gpu:1"', '4 of at most 5 gpu%s are held%s, and it may need 2 more'),
-	('max_cpu_minutes', '"5/30days"', '{"cpus_per_task": 2}', '"1/30days"', '4 of at most 5 CPU-minutes%s are used or promised%s, and it may come to 2 more'),
-	('max_gres_minutes', '"gpu:5/30days"', '{"gres": {"gpu": 2}}', '"gpu:1/30days"', '4 of at most 5 gpu-minutes%s are used or promised%s, and it may come to 2 more'),
-	('max_billing', '"5/30days"', '{"cpus_per_task": 2}', '"1/30days"', '4 of at most 5 billing units%s are used or promised%s, and it may come to 2 more');
+	('max_cpus', '5', '{"cpus_per_task": 2}', '1', '4 of at most 5 CPUs%s held%s, and it may need 2 more'),
+	('max_nodes', '5', '{"nodes_min": 2, "nodes_max": 2, "ntasks": 2}', '1', '4 of at most 5 nodes%s held%s, and it may need 2 more'),
+	('max_gres', '"gpu:5"', '{"gres": {"gpu": 2}}', '"gpu:1"', '4 of at most 5 gpu%s held%s, and it may need 2 more'),
+	('max_cpu_minutes', '"5/30days"', '{"cpus_per_task": 2}', '"1/30days"', '4 of at most 5 CPU-minutes%s used or promised%s, and it may come to 2 more'),
+	('max_gres_minutes', '"gpu:5/30days"', '{"gres": {"gpu": 2}}', '"gpu:1/30days"', '4 of at most 5 gpu-minutes%s used or promised%s, and it may come to 2 more'),
+	('max_billing', '"5/30days"', '{"cpus_per_task": 2}', '"1/30days"', '4 of at most 5 billing units%s used or promised%s, and it may come to 2 more');
 -- In this partition a CPU-minute is one billing unit.
 select t.admin('partition', 'fast', '{"billing": "cpu:60"}') \g /dev/null
 create function t.start_any(p_label text, p_step jsonb) returns int language sql as $$
@@ -148,8 +148,8 @@ select is(t.pending(), format('%1$s.a %1$s.b*3', :k), 'an array with all its ele
 select is(t.refused('alice', '{"with_set": 0, "array": {"indices": [[0,4,1]], "size": 5}}', '{"account": "lab"}'), 'test.sh:7: --with: 5 CPUs asked for together, at most 4 may be held at once on account "phys"', 'too many elements');
 select t.admin('account', 'phys', '{"max_cpus": 3}') \g /dev/null
 select is(t.pending(), null, 'or not at all');
-select is(t.why(:'k' || '.b'), '0 of at most 3 CPUs are held on account "phys", and it may need 4 more (with the one that it starts together with)', 'why');
-select is(t.why(:'j' || '.a'), '0 of at most 3 CPUs are held on account "phys", and it may need 4 more', 'what is too large by itself');
+select is(t.why(:'k' || '.b'), '0 of at most 3 CPUs held on account "phys", and it may need 4 more (with the one that it starts together with)', 'why');
+select is(t.why(:'j' || '.a'), '0 of at most 3 CPUs held on account "phys", and it may need 4 more', 'what is too large by itself');
 select t.submit('bob', '[{"name": "a"}]', '[]', '{"account": "lab"}') as m \gset
 select is(t.pending(), format('%s.a', :m), 'stands in nobody''s way either');
 -- A set of --with that waits for another step takes no part of a limit meanwhile; else the step that it waits for might never
@@ -168,7 +168,7 @@ select t.start(:'m' || '.a', '{4}', '{"gres": {"gpu": [0, 1]}}') \g /dev/null
 select t.together('alice', '[{}, {"gres": {"gpu": 1}}]', '{"account": "lab", "qos": "q"}') as k \gset
 select t.submit('bob', '[{"name": "a", "cpus_per_task": 2}]', '[]', '{"account": "lab"}') as j \gset
 select is(strpos(t.pending(), :'j' || '.a') > 0, true, 'nor while another limit keeps one of the set');
-select is(t.why(:'k' || '.a') like '2 of at most 2 gpu are held under quality of service "q"%', true, 'which each of them names');
+select is(t.why(:'k' || '.a') like '2 of at most 2 gpu held under quality of service "q"%', true, 'which each of them names');
 select t.clean() \g /dev/null
 
 -- A decision is checked as a whole, in its order; of elements in one launch request, all start or none.
@@ -229,7 +229,7 @@ select t.clean() \g /dev/null
 select t.admin('account', 'phys', '{"max_submitted": 3}'), t.admin('partition', 'fast', '{"max_submitted_per_user": 1}') \g /dev/null
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[]', '{"account": "lab"}') as j \gset
 select is(t.refused('bob', '{}', '{"account": "lab"}'), 'taken', 'the third');
-select is(t.refused('bob', '{}', '{"account": "lab"}'), '3 of at most 3 live steps are there on account "phys"', 'one too many');
+select is(t.refused('bob', '{}', '{"account": "lab"}'), '3 of at most 3 live steps on account "phys"', 'one too many');
 select is(t.refused('bob', '{"partition": "fast"}'), 'taken', 'elsewhere');
 select is(t.refused('bob', '{"partition": "fast"}'), '1 of at most 1 live step of "bob" are there in partition "fast"', 'one too many there');
 select is(t.refused('alice', '{"partition": "fast"}'), 'taken', 'another user');
@@ -266,7 +266,7 @@ select is(t.start(:'k' || '.b'), 1, 'what had no time limit before there was one
 select is(t.held('cpu_minutes'), round(10 + (2 * extract(epoch from least(now() - begins, interval '60 seconds')) + extract(epoch from ends - a.started_at)) / 60, 1), 'may come to all that is left of the month') from t.span cross join live.allocation a where a.job_id = :k;
 select t.admin('account', 'phys', '{"max_cpu_minutes": "1000000/month,500000/30days"}') \g /dev/null
 select is(t.start(:'j' || '.c'), 0, 'of days that go along there is no end');
-select is(t.why(:'j' || '.c'), 'any number of at most 500000 CPU-minutes are used or promised on account "phys" in 30 days, and it may come to 1 more', 'why');
+select is(t.why(:'j' || '.c'), 'any number of at most 500000 CPU-minutes used or promised on account "phys" in 30 days, and it may come to 1 more', 'why');
 select is((select string_agg(period || ' ' || most, ', ' order by period) from acct.limit), '30days 500000, month 1000000', 'both are there');
 select * from finish();
 rollback;

@@ -13,7 +13,7 @@ select is(t.pending(), format('%1$s.b %2$s.a', :j, :k), 'one runs, one more is o
 select t.start(:'j' || '.c', '{2}') \g /dev/null
 select is(t.pending(), format('%1$s.a', :k), 'two run');
 select is(api.job_why(0, 'root', t.request(:'j' || '.b')) #> '{steps,0,conditions}',
-	'[{"kind": "limit", "blocker": null, "message": "2 of at most 2 steps of \"alice\" run under quality of service \"two\"", "expected_at": null}]', 'why names the limit');
+	'[{"kind": "limit", "blocker": null, "message": "2 of at most 2 steps of \"alice\" running under quality of service \"two\"", "expected_at": null}]', 'why names the limit');
 select is(jsonb_path_query_array(api.job_show(0, 'root', t.request(:'j')), '$.jobs[0].steps[*].reason'), '[null, "limit", null]', 'and so does show');
 select t.run(:'j' || '.a'), t.finish(:'j' || '.a') \g /dev/null
 select is(t.pending(), format('%1$s.b %2$s.a', :j, :k), 'room again');
@@ -33,7 +33,7 @@ select t.submit('bob', '[{"name": "a"}, {"name": "b"}]', '[]', '{"account": "acc
 select is(t.pending(), format('%1$s.a %2$s.a %2$s.b', :j, :k), 'one of alice''s on this account, any of bob''s');
 select t.start(:'j' || '.b', '{3}') \g /dev/null
 select is(t.pending(), format('%1$s.a %1$s.b', :k), 'it runs');
-select is(api.job_why(0, 'root', t.request(:'j' || '.a')) #>> '{steps,0,conditions,0,message}', '1 of at most 1 step of "alice" run on account "acc"', 'why names the limit');
+select is(api.job_why(0, 'root', t.request(:'j' || '.a')) #>> '{steps,0,conditions,0,message}', '1 of at most 1 step of "alice" running on account "acc"', 'why names the limit');
 select is(api.job_queue(0, 'root', t.request(:'j')) #>> '{jobs,0,state}', 'starting', 'the job''s state is that of what goes on');
 select t.submit('alice', '[{"name": "a"}]', '[]', '{"account": "acc", "qos": "two"}') as l \gset
 select is(t.pending(), format('%1$s.a %1$s.b', :k), 'over both limits');

@@ -88,7 +88,7 @@ runs() {
 	[ "$(state "$three")" = pending ]
 	eventually why_has "$three" 'limit: '
 	run -0 as "$BOB" rota why "$three"
-	[[ $output == *'limit: 2 of at most 2 CPUs are held on account "uni"'* ]]
+	[[ $output == *'limit: 2 of at most 2 CPUs held on account "uni"'* ]]
 	run -0 rota queue "$three"
 	[[ $output == *limit* ]]
 	rota admin account change uni --max_cpus=3
@@ -103,7 +103,7 @@ runs() {
 	eventually runs "$one"
 	eventually runs "$three"
 	[ "$(state "$two")" = pending ]
-	eventually why_has "$two" "1 of at most 1 step of \"$ALICE\" run on account \"physics\""
+	eventually why_has "$two" "1 of at most 1 step of \"$ALICE\" running on account \"physics\""
 	rota cancel "$one"
 	eventually runs "$two"
 }
@@ -115,7 +115,7 @@ runs() {
 	refused '--time: it may come to 120 CPU-minutes, at most 100 may be used on account "physics" this month' submit "$ALICE" --account=physics --time=2:00:00 "$ROTA_TEST_DIR/short.sh"
 	rota admin account change physics --max_submitted=1
 	submit "$ALICE" --account=physics --hold "$ROTA_TEST_DIR/short.sh"
-	refused '1 of at most 1 live step are there on account "physics"' submit "$BOB" --account=physics "$ROTA_TEST_DIR/short.sh"
+	refused '1 of at most 1 live step on account "physics"' submit "$BOB" --account=physics "$ROTA_TEST_DIR/short.sh"
 }
 
 @test "fair share: of two accounts, the steps of the one that has used less go first" {
