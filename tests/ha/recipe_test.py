@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The commands of docs/high-availability.md are read as they are meant, and tests/ha/run follows every one of them."""
+"""recipe.py reads the commands of docs/high-availability.md as a reader would, and tests/ha/run runs every one of them."""
 import os
 import sys
 import unittest
@@ -32,7 +32,7 @@ LINES = """
 
 class RecipeTest(unittest.TestCase):
     def test_commands(self):
-        """Here-documents and continued lines are whole. Output is left out. An empty line parts scripts."""
+        """Here-documents and continued lines are whole. Output is left out. An empty line ends a script."""
         self.assertEqual(list(recipe.commands(LINES)), [
             ("db1", "cat >file <<END\na\n\n  b\nEND", False), ("db1", "one \\\n    more", True), ("db1", "two", True),
             ("db1", "three", False), ("n[1-2]", "four", True)])

@@ -1,1 +1,1 @@
-"""The parts of tests/ha/run: machines, the page's commands, the stream of jobs, faults, and the verdict."""
+"""The parts of tests/ha/run: machines, the commands of docs/high-availability.md, the stream of jobs, faults, and the verdict."""

@@ -1,5 +1,6 @@
-"""The faults. Each is a function of the site and the stream: it does the damage, returns once starts go on (or raises), and leaves a
-function that repairs. Patroni is given the time that its settings need; a machine that is lost stays away until the repair.
+"""The faults. Each is a function of the site and the stream: it does the damage, waits until tasks start again (or raises), and returns
+a function that repairs the damage, or None. It adds the machines that it takes away to site.away; after the repair, tests/ha/run brings
+them back.
 """
 import math
 import os
@@ -10,14 +11,14 @@ from cluster.machine import HEADS
 from cluster.site import PATRONICTL
 from cluster.stream import STEADY
 
-BACKUP, RECOVERY, UPGRADE = "A backup, and the archive", "Recovery to a moment", "Upgrades of PostgreSQL"  # sections of the page
+BACKUP, RECOVERY, UPGRADE = "A backup, and the archive", "Recovery to a moment", "Upgrades of PostgreSQL"  # sections of docs/high-availability.md
 HELD = 500  # elements that nodes hold of an array before the fault, of 720 that end in 30 s
-ABSENCE = 40  # seconds for which a machine is frozen or cut off: longer than ttl and what follows it
+ABSENCE = 40  # seconds for which etcd is stopped: longer than Patroni's ttl (20 s)
 
 
 class Fault:
-    """may_lose: the setting allows that answered commits are lost. limit: seconds without starts; None: those without commits, and
-    one more."""
+    """may_lose: this fault may lose commits that clients were answered. limit: bar for the seconds without starts; None: the seconds
+    without commits in the same run, plus 1."""
 
     def __init__(self, name, action, what, limit=None, may_lose=False):
         self.name, self.action, self.what, self.limit, self.may_lose = name, action, what, limit, may_lose
@@ -46,7 +47,7 @@ def postmaster_killed(site, stream):
 
 
 def agent_killed(site, stream):
-    """PostgreSQL and Patroni die, and nobody starts them; the machine answers."""
+    """PostgreSQL and Patroni die, and systemd may not start them again; the machine runs on."""
     name = site.primary()
     machine = site.machines[name]
     machine.run("systemctl mask --runtime patroni")
@@ -88,7 +89,7 @@ def leader_too(site, stream):
 
 
 def host_frozen(site, stream):
-    """Every process of the machine stops; its kernel keeps the connections. It never wakes, and is switched off."""
+    """Every process of the machine stops; its kernel keeps the connections. No process is continued: the repair switches the machine off."""
     name = site.primary()
     machine = lose(site, name)
     machine.freeze()
@@ -98,7 +99,7 @@ def host_frozen(site, stream):
 
 
 def old_primary_wakes(site, stream):
-    """Frozen and cut off until another primary works, the old one wakes."""
+    """The primary is frozen and cut off until another primary works; then the old one is connected and continued."""
     name = site.primary()
     machine = lose(site, name)
     machine.freeze()
@@ -140,7 +141,7 @@ def standby_lost(site, stream):
 
 
 def asynchronous(site, stream):
-    """Without synchronous standbys, the last commits are only on a primary that is lost."""
+    """Replication is asynchronous, and the standbys' receivers are stopped. So only the primary has the last commits when it is lost."""
     name = site.primary()
     machine = site.machines[name]
     machine.run(f"{PATRONICTL} edit-config --force -q -s synchronous_mode=false -s synchronous_mode_strict=false -s maximum_lag_on_failover=67108864")
@@ -152,7 +153,7 @@ def asynchronous(site, stream):
         os.kill(pid, signal.SIGSTOP)
     time.sleep(3)
     lose(site, name).power_off()
-    for pid in receivers:  # with what their kernels have received
+    for pid in receivers:  # so they never read what their kernels have already received
         os.kill(pid, signal.SIGKILL)
     another_primary(site, name)
     stream.goes_on()
@@ -160,7 +161,7 @@ def asynchronous(site, stream):
 
 
 def recovery(site, stream):
-    """A moment is noted, work goes on, and the database goes back to it, by the commands of the page."""
+    """Note a moment, let work go on for 5 s, and recover the database to that moment by the commands of the page."""
     site.follow(BACKUP)
     time.sleep(3)
     site.machines["db1"].run("date +'%F %T.%3N%z' >/srv/archive/moment")
@@ -171,7 +172,7 @@ def recovery(site, stream):
 
 
 def upgrade(site, stream):
-    """Each server is restarted, the standbys first."""
+    """Each PostgreSQL is restarted, the standbys first."""
     site.follow(UPGRADE)
     stream.goes_on()
 

@@ -1,7 +1,8 @@
 """After a fault: wait until nothing is left to do, then compare the ledger, the answers and the database.
 
-A fault that may lose commits (asynchronous replication, recovery to a moment) is judged with `may_lose`: jobs that were answered and
-are gone, and attempts that are in the ledger alone, are listed by name as lost. Everything else must hold as ever.
+A fault that may lose commits (asynchronous replication, recovery to a moment) is judged with `may_lose`: jobs whose numbers
+clients were answered and that the database lacks, and attempts that only the ledger has, are listed by name as lost. All other checks
+are those of faults that may lose nothing.
 """
 import os
 import re
@@ -17,7 +18,7 @@ UNKNOWN = "the database knows no such attempt"
 
 
 class Answers:
-    """What judge_submissions of the fault campaign asks of its load."""
+    """The two members of the fault campaign's load that judge_submissions reads. jobs: {key: (kind, job)}; unanswered: {key: kind}."""
 
     def __init__(self, jobs, unanswered):
         self.jobs, self.unanswered = jobs, unanswered
@@ -30,7 +31,7 @@ class Judge:
         self.excused = set()  # findings that an earlier fault was allowed to cause
 
     def drain(self):
-        """What is left after a while, as a text; empty when everything has ended."""
+        """Wait until nothing is left, for DRAIN seconds at most. Returns up to five steps that have not ended by then, as a text; empty: none."""
         until = time.monotonic() + DRAIN
         while time.monotonic() < until:
             if self.site.sql(LEFT) == [["0"]]:
@@ -40,7 +41,7 @@ class Judge:
             from rota.step s join rota.job j using (job_id) where s.ended_at is null limit 5"""))
 
     def judge(self, may_lose):
-        """(verdict, wedged, names of what the setting lost)."""
+        """(verdict, text of drain(), names of what the fault lost and was allowed to lose)."""
         wedged = self.drain()
         verdict, (answered, unanswered) = Verdict(), self.stream.answers()
         there = {int(row[0]) for row in self.site.sql("select job_id from rota.job")}
@@ -70,6 +71,6 @@ class Judge:
         return int(re.match(r"\d+", label)[0]) in self.gone
 
     def audit(self, verdict):
-        self.site.sql("analyze")  # a promoted server has no counters that tell autovacuum what has changed
+        self.site.sql("analyze")  # the audit needs good plans; on a promoted server autovacuum lacks the counters of changes, so statistics may be old
         with open(AUDIT, encoding="utf-8") as file:
             verdict.wrong += [" ".join(row) for row in self.site.sql(file.read())]

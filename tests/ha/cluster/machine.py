@@ -1,8 +1,8 @@
-"""Machines: each is a container with systemd, a host name, an address, and files of its own over those of this machine.
+"""Machines: each is a container with systemd, a host name, an address, and files of its own over those of this host.
 
 Invariants:
-- The network of the machines has no link to the one of this machine.
-- Every machine ends with the process that made it, however that ends.
+- The network of the machines has no link to the network of this host.
+- Every machine ends when the process that made it ends, even by SIGKILL.
 """
 import ctypes
 import glob
@@ -16,7 +16,7 @@ import time
 BOOT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "boot")
 ADDRESSES = {"db1": "10.213.0.11", "db2": "10.213.0.12", "db3": "10.213.0.13", "n1": "10.213.0.21", "n2": "10.213.0.22", "login1": "10.213.0.31"}
 HEADS, NODES, LOGIN = ("db1", "db2", "db3"), ("n1", "n2"), "login1"
-# Units that a machine without hardware has no use for, or that would set something of the kernel.
+# Units that a machine without hardware does not need, or that would change settings of the kernel.
 MASKED = ("systemd-sysctl.service", "systemd-modules-load.service", "systemd-udevd.service", "systemd-timesyncd.service", "systemd-logind.service",
           "systemd-remount-fs.service", "sys-kernel-debug.mount", "sys-kernel-tracing.mount", "dev-hugepages.mount", "console-getty.service",
           "getty.target", "apt-daily.timer", "apt-daily-upgrade.timer", "man-db.timer", "e2scrub_all.timer", "postgresql.service")
@@ -50,7 +50,7 @@ class Switch:
             time.sleep(0.05)
 
     def ip(self, *words):
-        """Whether the command succeeds and prints something, or is a change."""
+        """True if `ip WORDS` succeeds and, if it is a `show`, prints something."""
         done = subprocess.run(["nsenter", f"--net=/proc/{self.pid}/ns/net", "ip", *words], capture_output=True, text=True, check=False)
         return done.returncode == 0 and (bool(done.stdout) or "show" not in words)
 
@@ -68,7 +68,7 @@ class Machine:
             os.makedirs(f"{folder}/{name}/{part}", exist_ok=True)
 
     def launch(self):
-        """Begin to boot. Called by the main thread, because the machine ends with the thread that made it."""
+        """Begin to boot. Call it in the main thread: the kernel kills the machine when the thread that made it ends."""
         os.makedirs(self.group, exist_ok=True)
 
         def enter():
@@ -82,7 +82,7 @@ class Machine:
                  str(self.switch.pid), ADDRESSES[self.name], *self.shared], preexec_fn=enter, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def await_boot(self):
-        """Until systemd has started what is enabled."""
+        """Wait until systemd has started all enabled units."""
         until = time.monotonic() + 90
         while True:
             if self.process.poll() is not None or time.monotonic() > until:
@@ -114,7 +114,7 @@ class Machine:
         return done.stdout
 
     def spawn(self, script, user=None, output=None):
-        """A process that goes on in the machine, and ends with this one."""
+        """Start a bash script in the machine without waiting for it; returns its process, which is killed when this program ends."""
         words = ["bash", "-c", script]
         if user:
             words = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "env", f"HOME=/home/{user}", *words]
@@ -124,7 +124,7 @@ class Machine:
     # processes
 
     def processes(self):
-        """Process ids of this machine, as its maker sees them."""
+        """Ids of the machine's processes in the pid namespace of this program."""
         mine, found = os.stat(f"/proc/{self.pid}/ns/pid").st_ino, []
         for path in glob.glob("/proc/[0-9]*"):
             try:
@@ -135,7 +135,7 @@ class Machine:
         return found
 
     def named(self, pattern):
-        """Processes whose command line matches."""
+        """Ids of the machine's processes whose command line matches the regular expression."""
         found = []
         for pid in self.processes():
             try:
@@ -152,14 +152,14 @@ class Machine:
     # faults
 
     def power_off(self):
-        """As if the plug were pulled: every process is gone at once, and the kernel tells no other machine."""
+        """As if the plug were pulled: every process is gone at once, and no packet tells another machine that connections are closed."""
         self.cable(False)
         os.kill(self.pid, signal.SIGKILL)
         self.process.wait()
         self.switch.ip("link", "del", self.name)
 
     def freeze(self):
-        """Stop every process, also those that are made meanwhile."""
+        """Stop every process, also processes that are made while this function runs."""
         frozen = set()
         while True:
             more = set(self.processes()) - frozen
@@ -196,7 +196,8 @@ class Machine:
 
 
 def make_base(folder, build):
-    """What all machines have beside the files of this one: Rota, a user, names, keys of ssh, and no service that was enabled here."""
+    """Make FOLDER/base, the layer of all machines over the files of this host: it adds Rota, a user, names of machines and keys of ssh, and
+    hides the services that are enabled on this host."""
     base = f"{folder}/base"
     for place in ("etc/systemd/system", "etc/ssh", "root/.ssh", "home/ann", "var/lib/apt/lists", "var/lib/etcd", "var/log/journal", "etc/udev/rules.d", "work", "srv", "mnt/old"):
         os.makedirs(f"{base}/{place}", exist_ok=True)

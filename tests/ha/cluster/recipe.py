@@ -1,8 +1,8 @@
 """The commands of docs/high-availability.md: what the page says is what the test runs.
 
-A command begins with a prompt that names its machines: `db1#`, `n[1-2]#`, `primary#`. It ends with the line; with the end of its
-here-document; or with the last line that a backslash continues. Other lines of a block are output. The commands of a block that
-have the same prompt, one after the other, are one script.
+A command begins with a prompt that names its machines: `db1#`, `n[1-2]#`, `primary#`. It is one line, with the lines that backslashes
+continue and up to the end of its here-document. Other lines of a block are output. Successive commands with the same prompt and no
+empty line between them are one script.
 """
 import os
 import re
@@ -18,7 +18,7 @@ def expand(pattern):
 
 
 def commands(lines):
-    """Yield (prompt, command, whether it follows on the one before) for each command of these lines."""
+    """Yield (prompt, command, adjacent) for each command of these lines. adjacent: no empty line is between it and the command before."""
     index, adjacent = 0, False
     while index < len(lines):
         found = PROMPT.match(lines[index])

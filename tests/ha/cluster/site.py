@@ -1,4 +1,4 @@
-"""The cluster under test: its machines, made and set up by the page's commands, and questions about its state."""
+"""The cluster under test: its machines, made and set up by the commands of docs/high-availability.md, and questions about its state."""
 import json
 import os
 import shutil
@@ -38,7 +38,7 @@ class Site:
         self.each(self.machines.values(), lambda machine: machine.await_boot())
         for section in SECTIONS:
             self.follow(section)
-        # The recipe's nodes are small: give them more CPUs than they have, so that starts do not wait for ends.
+        # The nodes of the page are small. Configure 12 CPUs, whatever the host has, so that starts do not wait for ends of other tasks.
         self.machines["db1"].run("rota admin node change n[1-2] --hardware_check=false --cpus=12 --mem=8G")
 
     def each(self, items, action):
@@ -46,7 +46,7 @@ class Site:
             return list(pool.map(action, items))
 
     def follow(self, section):
-        """Run the commands of a section of the page, on the machines that it says."""
+        """Run the commands of a section of the page, on the machines that their prompts name."""
         self.say(f"the page: {section}")
         for prompt, script in recipe.scripts(section):
             names = [self.primary()] if prompt == "primary" else recipe.expand(prompt)
@@ -67,7 +67,7 @@ class Site:
         return [self.machines[name] for name in HEADS if name not in self.away]
 
     def members(self):
-        """Patroni's view: name: (role, state)."""
+        """{name: (role, state)} of the members, from the first machine whose Patroni answers; empty: none answers."""
         for machine in self.present():
             try:
                 return {m["Member"]: (m["Role"], m["State"]) for m in json.loads(machine.run(f"{PATRONICTL} list -f json", timeout=20))}
@@ -97,7 +97,7 @@ class Site:
         raise RuntimeError(f"{what}: not within {seconds} s; Patroni says {self.members()}")
 
     def sql(self, text):
-        """Rows of the primary, as lists of strings."""
+        """The rows that a statement returns on the primary, as lists of strings."""
         machine = self.machines[self.primary()]
         done = machine.run("su postgres -c 'psql -XqAt -F \"\t\" -v ON_ERROR_STOP=1 rota'", text=text, timeout=300)
         return [line.split("\t") for line in done.splitlines()]
@@ -110,7 +110,7 @@ class Site:
         return self.machines["db1"].run(f"sed -n 's/^{role} //p' /root/passwords").strip()
 
     def explain(self):
-        """What the members logged last."""
+        """The last 25 lines that Patroni and jobmgrd logged on each machine that is not away."""
         texts = []
         for machine in self.present():
             for unit in ("patroni", "rota-jobmgrd"):
@@ -120,7 +120,7 @@ class Site:
     # repair
 
     def bring_back(self):
-        """Boot machines that are off, and plug in the cables of the others."""
+        """Boot the machines of `away` that are off, and connect all of them to the network."""
         for name in sorted(self.away):
             machine = self.machines[name]
             if machine.process.poll() is not None:

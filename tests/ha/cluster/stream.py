@@ -1,4 +1,4 @@
-"""The stream of jobs, from login1, and the ledger that their tasks write, outside Rota."""
+"""The stream of jobs that clients on login1 submit, and the ledger: a file outside Rota into which the tasks write their starts and ends."""
 import glob
 import os
 import re
@@ -15,10 +15,11 @@ KINDS = {
     "long": "work 6\n",
     "wide": "#ROTA --nodes=2 --ntasks-per-node=1 --run=tasks\nwork 0.5\n",
     "many": "#ROTA --array=0-7%4\nwork 0.3\n",
-    "queue": "#ROTA --array=0-99%1\nwork 0.2\n",  # always has an element that can start, whatever clients wait for
+    "queue": "#ROTA --array=0-99%1\nwork 0.2\n",  # keeps elements pending that may start, even while clients get no answer to submissions
     "array": "#ROTA --array=0-2879\nwork 1\n",
     "peers": "\n#ROTA step first\nwork 0.3\n#ROTA step second --after=first\nwork 0.3\n",
 }
+# Name of the client, seconds that it waits after each answer, and the kinds of jobs that it submits in turn.
 STREAMS = (("a", 0.25, ("single",)), ("b", 1, ("many", "peers", "long", "wide")), ("c", 20, ("queue",)))
 
 
@@ -37,7 +38,7 @@ class Stream:
             os.chmod(self.ledger, 0o666)
 
     def start(self):
-        """Submit, and measure for how long PostgreSQL takes no commits."""
+        """Start the clients that submit, and the probe that commits on each server (tests/ha/probe)."""
         if os.path.exists(f"{self.folder}/stop"):
             os.remove(f"{self.folder}/stop")
         machine = self.site.machines[LOGIN]
@@ -62,7 +63,7 @@ class Stream:
         return rate(begins, max(begins[0], self.marked - STEADY), self.marked), rate(begins, since, until)
 
     def stop(self):
-        """Returns when each submission is answered; raises if one is not."""
+        """Wait until each submission is answered; raises if a client is not done within 150 s."""
         with open(f"{self.folder}/stop", "w", encoding="ascii"):
             pass
         for process in self.processes:
@@ -71,7 +72,7 @@ class Stream:
         self.array = None
 
     def mark(self):
-        """From here on, pauses count."""
+        """tests/ha/run measures pauses from this moment on."""
         self.marked = time.time()
 
     def end_probe(self):
@@ -110,7 +111,7 @@ class Stream:
         return answered, asked
 
     def goes_on(self, seconds=120):
-        """Until some more tasks have begun."""
+        """Wait until eight more tasks have begun; raises if they have not within SECONDS."""
         before = self.begun()
         until = time.monotonic() + seconds
         while self.begun() < before + 8:
@@ -120,15 +121,17 @@ class Stream:
 
 
 def longest_gap(since, times):
-    """Begin and end of the longest time between two of these times, the first one counted from `since`."""
-    points = [since, *times]
-    return max(zip(points, points[1:]), key=lambda pair: pair[1] - pair[0], default=(since, since))
+    """Begin and end of the longest pause between successive ones of these sorted times, from `since` until now."""
+    points = [since, *times, time.time()]
+    return max(zip(points, points[1:]), key=lambda pair: pair[1] - pair[0])
 
 
 def longest_pause(since, times):
+    """Length of longest_gap(), in seconds."""
     begin, end = longest_gap(since, times)
     return end - begin
 
 
 def rate(times, since, until):
+    """How many of these times are in a second between `since` and `until`."""
     return sum(since <= t < until for t in times) / max(until - since, 0.001)
