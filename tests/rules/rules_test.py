@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What judges the source sees what it is there for."""
+"""The programs of tests/rules find what they are to find, and nothing else."""
 import importlib.machinery
 import importlib.util
 import os
@@ -21,7 +21,7 @@ circles, heads, lengths, names, widths, words = (load(name) for name in ("circle
 
 
 def graph(**calls):
-    """graph(a="b c"): the file a calls b and c, each by a function of its own name."""
+    """graph(a="b c"): file a calls the functions b_do of file b and c_do of file c."""
     return circles.Graph({file: {f"{other}_do" for other in others.split()} for file, others in calls.items()},
                          {file: {f"{file}_do", "main"} for file in calls})
 
@@ -90,7 +90,7 @@ class Widths(unittest.TestCase):
 
 class Lengths(unittest.TestCase):
     def function(self, lines):
-        """A function of that many lines, with its comment."""
+        """The lines of an SQL function of `lines` lines, and of its comment, which is not among them."""
         return ["create function internal.f() returns int", "language plpgsql as $$", *["\tperform 1;"] * (lines - 3), "end $$;",
                 "comment on function internal.f() is", "\t'What it does.';"]
 

@@ -1,4 +1,4 @@
-"""The SQL files that rules are about."""
+"""The SQL files that tests/rules/widths and lengths read."""
 import os
 
 FOLDERS = ("sql", "migrations")
