@@ -1,7 +1,8 @@
-# Write OUTPUT, a C file with migrations/*.sql (in order) and the files of sql/ (in the order of sql/install.list) as tables
-# of bytes. Run as: cmake -DSOURCE=... -DOUTPUT=... [-DNEXT=FOLDER] [-DPAST=NUMBER] -P embed.cmake
-# NEXT, below SOURCE, has further migrations; PAST is the last migration of an earlier program, whose sql/ is not here, so that it has
-# none: tests/fault/upgrade uses both.
+# Write OUTPUT, a C file with these files as tables of bytes: migrations/*.sql in order, the files of sql/ in the order of
+# sql/install.list, roles.sql by itself, the parts of the pages of rota report, and the completion of bash.
+# Run as: cmake -DSOURCE=... -DOUTPUT=... [-DNEXT=FOLDER] [-DPAST=NUMBER] -P embed.cmake
+# For tests/fault/upgrade: NEXT is a folder below SOURCE with migrations to add. PAST is the number of the last migration to embed, as in
+# an earlier program; the sql/ of that program is not in this tree, so nothing of install.list is embedded.
 function(embed_table table root names)
 	set(rows "")
 	set(number 0)
