@@ -23,7 +23,7 @@ void copy_long(struct copy_rows *r, int64_t number);
 void copy_time(struct copy_rows *r, int64_t at); /* NEVER: null */
 void copy_bool(struct copy_rows *r, bool is);
 void copy_json(struct copy_rows *r, const char *text); /* a jsonb */
-/* An array of so many texts, or int4, of so many bytes in all; each of them follows, by copy_text or copy_int. */
+/* Begin an array of `count` texts or int4, whose values have `bytes` bytes together; add each value by copy_text or copy_int. */
 void copy_array(struct copy_rows *r, int count, size_t bytes, bool texts);
 
 #endif

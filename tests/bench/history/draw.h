@@ -46,7 +46,7 @@ static inline double draw_exponential(struct draw *d, double mean)
 	return -mean * log(1 - draw_part(d));
 }
 
-/* Log-normal, by its median. */
+/* Log-normal; sigma is the standard deviation of the logarithm. */
 static inline double draw_skewed(struct draw *d, double median, double sigma)
 {
 	double one = draw_part(d), two = draw_part(d);

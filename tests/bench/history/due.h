@@ -1,4 +1,4 @@
-/* due.h - future events, earliest first; those of one moment in the order in which they were added. */
+/* due.h - future events, earliest first; events of the same moment in the order in which they were added. */
 #ifndef ROTA_HISTORY_DUE_H
 #define ROTA_HISTORY_DUE_H
 
@@ -22,7 +22,7 @@ struct due_list {
 	int64_t order;
 };
 
-/* Counts as one more pending event of its job, if the event has a job. */
+/* Adds 1 to the job's `pending`, if the event has a job. */
 void due_add(struct due_list *l, int64_t at, enum what what, struct job *j, int number);
 
 /* The first event; there must be one. */

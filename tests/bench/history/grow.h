@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* `array` with capacity for `count` + 1 elements; *room is its capacity. */
+/* `array`, reallocated if need be, with capacity for `count` + 1 elements; *room is its capacity in elements. */
 static inline void *grow(void *array, int count, int *room, size_t size)
 {
 	if (count < *room)

@@ -48,7 +48,7 @@ struct attempt {
 	int exit_code, signal;
 	int64_t ordered_at, started_at, ended_at; /* ended_at: if a node was lost, the time of the loss */
 	int placed, nodes; /* the attempt's nodes are `nodes` elements of job.placed, from index `placed` on */
-	int place;	   /* index in the simulation's list of running attempts; -1: the attempt does not run */
+	int place;	   /* index in sim.running (simulate.c); -1: the attempt does not run */
 	int lost;	   /* which of the attempt's nodes was lost, counted from 0; -1: none */
 	double user_s, system_s;
 	long rss_kb;
@@ -72,7 +72,7 @@ struct request {
 	long mem_mb;
 	int64_t limit_s, run_us; /* run_us: run time of a step that does not fail */
 	int retry;
-	int next, live, over; /* numbers of array elements: begun, begun and not ended, ended */
+	int next, live, over; /* how many elements of the array have begun; have begun and not ended; have ended */
 	bool queued;
 };
 

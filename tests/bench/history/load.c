@@ -1,6 +1,6 @@
 /* load.c - writes rows of a history (load_row.c) into the tables, in binary COPY. One transaction for each range of job ids makes the range
- * if it is missing, fills it (frozen if it made it, so no vacuum has to read it), and checks each foreign key, with one statement for
- * the whole range: row by row would take longer than everything else. */
+ * if it is missing, fills it, and checks each foreign key. If it made the range, its rows are frozen, so no vacuum has to read them. One
+ * statement checks a foreign key for the whole range: row by row, the checks would take longer than everything else. */
 #include "load.h"
 
 #include <stdarg.h>
@@ -15,7 +15,7 @@ struct load {
 	PGconn *db;
 	struct load_rows rows;
 	int64_t range, range_size; /* the range that is open; -1: none */
-	int jobs;		   /* in the buffers */
+	int jobs;		   /* whose rows are in the buffers */
 	bool frozen;
 };
 
@@ -94,8 +94,8 @@ static void flush(struct load *l)
 	l->jobs = 0;
 }
 
-/* Check each foreign key of the range's tables in one statement, and the rules of rota.step_references and rota.step_edge_references. A row
- * refers to rows of its own range where the other table has ranges. */
+/* Check each foreign key of the range's tables, and the rules of rota.step_references and rota.step_edge_references. If the table that a
+ * row refers to has ranges, the row refers to the same range. The arguments are the range's first job id, for each %lld. */
 static const char CHECK[] =
 	"do $$\n"
 	"declare v record; v_bad boolean;\n"
@@ -146,7 +146,7 @@ static void range_open(struct load *l, int64_t job)
 	l->range = job / l->range_size * l->range_size;
 	load_run(l->db, "begin");
 	l->frozen = load_value(l->db, "select to_regclass('rota.job_%lld') is null", (long long)l->range)[0] == 't';
-	/* The owner of the other tables, because an upgrade grants on all of them. */
+	/* Make the tables as the owner of the other tables, because an upgrade grants rights on all of them. */
 	load_run(l->db, "set local role rota_owner; select rota.range_make(%lld, %lld); set local role none", (long long)l->range,
 		 (long long)(l->range + l->range_size));
 }

@@ -1,4 +1,4 @@
-/* load.h - the database of a history: writes rows by COPY, some thousand jobs at a time, each range of job ids in one transaction. */
+/* load.h - the database of a history: writes rows by COPY, 10,000 jobs at a time, each range of job ids in one transaction. */
 #ifndef ROTA_HISTORY_LOAD_H
 #define ROTA_HISTORY_LOAD_H
 

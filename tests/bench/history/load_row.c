@@ -46,7 +46,7 @@ static void row(struct load_rows *l, enum load_table_id table)
 	copy_row(l->to, load_tables[table].fields);
 }
 
-/* The nodes of an attempt, by number or by name. */
+/* An array of the nodes of an attempt: their ids, or their names. */
 static void field_nodes(struct load_rows *l, const struct job *j, const struct attempt *t, bool names)
 {
 	size_t size = 0;
@@ -141,7 +141,8 @@ static void request_row(struct load_rows *l, const struct job *j, int number)
 	snprintf(text, sizeof text, "from=1:%d\nto=1:%d\nper_task=1:0\nstep_name=%zu:%s\n", 3 + 2 * number, 4 + 2 * number,
 		 strlen(r->name), r->name);
 	copy_text(l->to, text);
-	copy_bytes(l->to, l->w->script[j->user->script], HASH); /* no order is ever signed for it */
+	/* auth: no order is signed for an ended job, so any hash will do. */
+	copy_bytes(l->to, l->w->script[j->user->script], HASH);
 	if (r->array) {
 		int completed = 0;
 

@@ -16,7 +16,7 @@ extern const struct load_table load_tables[LOAD_TABLES];
 
 struct load_rows {
 	const struct world *w;
-	struct copy_rows table[LOAD_TABLES], *to; /* to: that of the row being made */
+	struct copy_rows table[LOAD_TABLES], *to; /* to: the rows to which the present row is added */
 };
 
 /* Write all rows of an ended job. */

@@ -46,7 +46,7 @@ static struct options options_read(int argc, char **argv)
 		      stderr);
 		exit(2);
 	}
-	/* About as many nodes as are half busy with these jobs. */
+	/* As many nodes as are about 40% busy, with a mean of 10,500 CPU seconds a job. */
 	if (!o.nodes)
 		o.nodes = (int)((double)o.jobs / o.days * 10500 / 86400 / 0.4 / o.cpus) + 1;
 	return o;

@@ -1,12 +1,12 @@
--- rollup.sql - the usage figures of a whole history at once. What api.usage_rebuild has added up row by row, in the background, at the pace of a
--- working instance, is added up here table by table, for a database in which nothing runs, and a site whose days begin at full hours of UTC;
--- acct.usage_audit says whether it is the same.
+-- rollup.sql - adds up the usage figures of a whole history at once. api.usage_rebuild has nodemgrd add them up in the background, row by row,
+-- beside a working instance. This script adds them up table by table. It needs a database in which nothing runs, usage tables that are empty,
+-- and a site whose days begin at full hours of UTC. acct.usage_audit says whether the figures are the same.
 \set QUIET on
 \set ON_ERROR_STOP on
 set search_path = rota, pg_temp;
 set work_mem = '512MB';
 begin;
--- Whose each step was: one row a step, joined as whole tables.
+-- Account, user, partition and QOS of each step, by joins of whole tables.
 create temp table owner on commit drop as
 select s.job_id, s.step_id, coalesce(j.account, '') as account, j.user_name, coalesce(nullif(s.queue, ''), r.partition) as partition, j.qos
 from step s
@@ -52,7 +52,7 @@ from (
 	group by 1, 2, 3, 4, 5
 ) h
 full join by_end e using (hour, account, user_name, partition, qos)
--- In the order of time, as they come to be there.
+-- In the order of time, as a working instance writes them.
 order by hour;
 insert into node_usage_hour (hour, node_id, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, energy_hours)
 select p.hour, p.node_id, sum(p.cpus * p.s), sum(p.s), sum(p.mem_mb * p.s), acct.gres_sum(acct.gres_units(p.gres, p.s)), coalesce(sum(p.cpu_used_s), 0), coalesce(sum(p.cpu_measured_s), 0),
@@ -60,7 +60,7 @@ select p.hour, p.node_id, sum(p.cpus * p.s), sum(p.s), sum(p.mem_mb * p.s), acct
 from piece p
 group by 1, 2
 order by 1, 2;
--- Days and months from the hours.
+-- Add up days and months from the hours.
 do $$
 declare
 	v record;

@@ -1,8 +1,8 @@
 /* simulate.c - simulates the history, event by event.
  *
  * Invariants:
- * - a step has one attempt at a time, and each transition is a row of rota.step_transition, logged when it happens
- * - memory is constant: a job is freed when its rows are written, which is when it and all jobs before it have ended */
+ * - a step has one attempt at a time; each transition is one that rota.step_transition allows, and is recorded as an event
+ * - memory does not grow with the history: a job's rows are written, and it is freed, when it and all jobs before it have ended */
 #include "simulate.h"
 
 #include <stdio.h>
@@ -21,6 +21,7 @@ const char *const END_EVENTS[] = {"complete", "dependency_fail", "cancel", "pree
 const char *const END_CAUSES[] = {"exit",	"dependency", "cancelled",     "preempted", "deadline",
 				  "time_limit", "exit",	      "out_of_memory", "node"};
 
+/* LOOK: how many items of the queue a pass considers. NODE_DAYS: mean number of days until a node is lost. */
 enum { LOOK = 32, WAIT_LIMIT_H = 4, RETRY_S = 2, NODE_DAYS = 120 };
 
 /* An item of the queue: a step, or the next elements of an array (step -1). */
@@ -46,7 +47,7 @@ struct sim {
 	struct item *queue, **tail;
 	struct running *running;
 	int runs, runs_room;
-	struct job **live; /* in the order of ids, from live_from on */
+	struct job **live; /* jobs that are not written yet, in the order of ids, from index live_from on */
 	int lives, lives_room, live_from;
 	int64_t now, last_job, jobs_left, last_event;
 };
@@ -106,7 +107,7 @@ static void submitted(struct sim *s, struct job *j)
 
 /* ---- attempts */
 
-/* How the attempt will end, and when, unless its node is lost before. */
+/* Decide how the attempt ends, unless a node of it is lost before; returns how long it runs, in microseconds. */
 static int64_t fate(struct sim *s, const struct job *j, struct attempt *t)
 {
 	const struct request *r = &j->request[j->step[t->step].request];
@@ -161,7 +162,7 @@ static void start(struct sim *s, struct job *j, int step)
 	move(s, j, step, s->now, "start", STARTING, "schedule", NULL, NULL);
 	if (r->nodes > 1)
 		move(s, j, step, (s->now + t.started_at) / 2, "prolog", PROLOG, "node", NULL, NULL);
-	/* A very short attempt is reported as started and ended together. */
+	/* The start and the end of an attempt of up to 20 s on one node are reported together, so no event says that it runs. */
 	if (r->nodes > 1 || runs > 20 * SECOND)
 		move(s, j, step, t.started_at, "run", RUNNING, "node", NULL, NULL);
 	due_add(&s->due, t.started_at + runs, END, j, j->attempts++);
@@ -169,7 +170,7 @@ static void start(struct sim *s, struct job *j, int step)
 
 static void array_go_on(struct sim *s, struct job *j, int request);
 
-/* The end of a step: its dependents become eligible, or can never start. */
+/* The step of a request has ended: the next step of the job becomes eligible, or no later step can ever start. */
 static void request_end(struct sim *s, struct job *j, int request)
 {
 	const struct step *of = &j->step[j->request[request].first];
@@ -305,7 +306,7 @@ static bool start_next(struct sim *s, struct item *item)
 	return true;
 }
 
-/* Whether no part of the item is left to start now. */
+/* Start what can be started of the item; true if it leaves the queue: no part of it is left that may start now. */
 static bool item_start(struct sim *s, struct item *item)
 {
 	const struct request *r = &item->job->request[item->request];
@@ -341,7 +342,7 @@ static void pass(struct sim *s)
 			free(item);
 			continue;
 		}
-		/* No item passes one that has waited long. */
+		/* No item passes one that has waited longer than WAIT_LIMIT_H hours. */
 		if (s->now - item->since > (int64_t)WAIT_LIMIT_H * 3600 * SECOND)
 			break;
 		if (r->nodes == 1 && !r->gpus && r->mem_mb <= (long)r->cpus * 1000)

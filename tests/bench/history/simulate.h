@@ -7,12 +7,12 @@
 
 struct plan {
 	int64_t jobs, first_job, first_event;
-	int64_t from; /* when the first is submitted, microseconds since 2000 */
+	int64_t from; /* when the history begins, microseconds since 2000 */
 	double days;
 };
 
 struct outcome {
-	int64_t last_job, last_event, until;
+	int64_t last_job, last_event, until; /* until: when the last job ended, microseconds since 2000 */
 };
 
 /* Simulate everything, and pass each ended job to `l`, in the order of ids. */

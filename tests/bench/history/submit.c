@@ -1,5 +1,5 @@
-/* submit.c - submissions of users: more by day than by night, fewer at weekends, more from year to year, often many alike at once; most
- * jobs are small and short, a few wide or long. */
+/* submit.c - submissions of users: more by day than by night, fewer at weekends, more from year to year, sometimes a batch of
+ * similar jobs; most jobs are small and short, a few wide or long. */
 #include "submit.h"
 
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static void request_draw(struct submit *s, struct job *j, struct request *r)
 	r->retry = draw_chance(d, 0.02);
 }
 
-/* The kind of the job: a pipeline, wide, an array, or with GPUs; mostly none of these. */
+/* Draw the kind of the job: a pipeline of steps, several nodes, an array, or GPUs; most jobs have none of these. */
 static void kind_draw(struct submit *s, struct job *j)
 {
 	static const char *const parts[] = {"prepare", "solve", "render", "tidy"};

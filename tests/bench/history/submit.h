@@ -7,16 +7,16 @@
 struct submit {
 	struct world *w;
 	struct draw *d;
-	int64_t from, length; /* microseconds */
-	double gap, most;     /* mean gap at the highest rate, and that rate */
+	int64_t from, length; /* begin of the history, microseconds since 2000; its microseconds */
+	double gap, most;     /* most: highest relative rate; gap: mean microseconds between batches at it */
 	struct job like;      /* the model of the jobs of the present batch */
 	int left;	      /* jobs of the batch still to come */
 };
 
 void submit_begin(struct submit *s, struct world *w, struct draw *d, int64_t from, double days, int64_t jobs);
-/* The time of the next job after `at`. */
+/* The time of the next submission after `at`. */
 int64_t submit_next(struct submit *s, int64_t at);
-/* That job, malloc'ed. */
+/* Draw the job that is submitted at `at`; the caller frees it. */
 struct job *submit_job(struct submit *s, int64_t id, int64_t at);
 
 #endif

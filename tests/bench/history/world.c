@@ -32,7 +32,7 @@ static void accounts_make(struct world *w, PGconn *db)
 	}
 }
 
-/* A few users submit most of the jobs: the share of the n-th is proportional to 1/n. */
+/* A few users submit most of the jobs: the share of the n-th is proportional to 1 / (n + 9). */
 static void users_make(struct world *w, struct draw *d, PGconn *db)
 {
 	static const int sizes[] = {1, 1, 1, 1, 2, 2, 4, 4, 8, 8, 16, 32};
@@ -92,7 +92,7 @@ static void nodes_make(struct world *w, PGconn *db)
 		     "insert into rota.qos (qos, priority) values ('low', -10), ('urgent', 10) on conflict do nothing");
 }
 
-/* The bytes of a bytea in hex. */
+/* Read the HASH bytes of a bytea that PostgreSQL has written in hex. */
 static void hash_read(const char *hex, unsigned char *hash)
 {
 	for (int i = 0; i < HASH; i++)

@@ -12,13 +12,13 @@ enum { GPUS = 4, SCRIPTS = 16, HASH = 32 };
 struct user {
 	char name[16];
 	int uid;
-	int account, other_account; /* of world.accounts */
+	int account, other_account; /* indexes in world.account */
 	int script;
 	int cpus;	 /* of most of the user's jobs */
-	double median_s; /* their median run time */
-	double used;	 /* part of its CPUs' time that they use */
-	double bad;	 /* part of them that fails */
-	double until;	 /* the sum of the shares of submissions up to this user's, for drawing one */
+	double median_s; /* median run time of the user's jobs, in seconds */
+	double used;	 /* part (0 to 1) of the time of its CPUs that a job uses, at most */
+	double bad;	 /* part (0 to 1) of the attempts that do not complete */
+	double until;	 /* sum of the shares of all submissions (0 to 1) of the users up to this one; world_user draws by it */
 };
 
 struct node {
@@ -26,17 +26,17 @@ struct node {
 	char name[16];
 	int cpus_free;
 	long mem_free_mb;
-	unsigned gpus_free; /* a bit each; 0 where there are none */
+	unsigned gpus_free; /* a bit for each free GPU */
 	bool up;
 };
 
 struct world {
-	int users, accounts, nodes, cpus;
-	long mem_mb;
+	int users, accounts, nodes, cpus; /* cpus: of each node */
+	long mem_mb;			  /* of each node */
 	struct user *user;
 	char (*account)[32];
 	struct node *node;
-	int gpu_nodes; /* the first so many have GPUs */
+	int gpu_nodes; /* the first gpu_nodes nodes have GPUs */
 	unsigned char script[SCRIPTS][HASH], environment[HASH];
 };
 
@@ -44,6 +44,7 @@ extern const char *const SCRIPT_NAMES[SCRIPTS];
 
 /* Draw and write accounts, associations, qualities of service, partitions, nodes and scripts. */
 void world_make(struct world *w, struct draw *d, PGconn *db);
+/* Draw a user, by the shares of submissions. */
 const struct user *world_user(const struct world *w, struct draw *d);
 void world_free(struct world *w);
 
