@@ -1,1 +1,1 @@
-"""Shared by benchmarks: instances, figures, pictures, and figures of /proc."""
+"""Modules that benchmarks share."""

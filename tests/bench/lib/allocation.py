@@ -1,4 +1,4 @@
-"""A job that waits inside its allocation, for programs that run there with the environment of its script."""
+"""A job whose script waits, so that a benchmark can run programs in its allocation with the environment of the script."""
 import os
 import subprocess
 import time
@@ -34,9 +34,9 @@ class Allocation:
         os.remove(f"{folder}/env")
 
     def command(self, *words):
-        """The words of a `rota run`."""
+        """The words of a command `rota run WORDS`."""
         return [f"{self.instance.binaries}/rota", "run", *words]
 
     def run(self, *words, **options):
-        """A `rota run`, up to its end; raises if it fails."""
+        """Run `rota run WORDS` in the environment of the script, and wait for its end; raises if it fails."""
         subprocess.run(self.command(*words), env=self.env, cwd=self.instance.folder, check=True, **options)

@@ -28,7 +28,7 @@ class FigureTest(unittest.TestCase):
         self.assertFalse(figure(4.1, at_most=4).met)
 
     def test_ratio(self):
-        """Where there are two bars, both have to be met; a limit of 0 is no limit."""
+        """Where there are two bars, both have to be met. A bar on the ratio to a limit of 0 is never met."""
         self.assertEqual(figure(600, limit=1200, of_limit=0.5).ratio, 0.5)
         self.assertTrue(figure(600, limit=1200, of_limit=0.5).met)
         self.assertFalse(figure(599, limit=1200, of_limit=0.5).met)
@@ -48,7 +48,7 @@ def entry(session, message, **more):
 
 
 def recorded(*entries):
-    """The calls of such a log, as replay.c reads them: numbers, and texts in place."""
+    """The Record of a log with these entries, and the bytes that it writes for replay.c."""
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/log", "w", encoding="utf-8") as file:
             file.writelines(json.dumps(one) + "\n" for one in entries)
@@ -61,7 +61,8 @@ def recorded(*entries):
 
 class RecordTest(unittest.TestCase):
     def test_order(self):
-        """The calls that had ended when a call began count up to the last one that others wait for; refused calls are left out."""
+        """A call has, for each other session, how many calls of that session it follows: up to the last ended one that others wait for. Refused
+        calls are left out."""
         def begin(session, name, user):
             return {**entry(session, f"execute {name}: select * from api.{name}()"), "user": user}
 
@@ -78,7 +79,7 @@ class RecordTest(unittest.TestCase):
         self.assertEqual(record.spent, {"schedule_commit": (1, 1.0), "node_orders": (1, 1.0), "schedule_nodes": (1, 1.0)})
 
     def test_idle(self):
-        """A commit that started nothing is left out: nobody waits for it, and the next call of the session counts on."""
+        """A commit that started nothing is left out: no call waits for it, and the next call of the session gets its number."""
         lead = {"user": "rota_jobmgr"}
         record, _ = recorded(entry("a", "execute c: select * from api.schedule_commit()", **lead), entry("a", "duration: 1 ms", **(lead | {"txid": 8})),
                              entry("b", "execute r: select * from api.node_report()"), entry("b", "duration: 1 ms"),

@@ -2,7 +2,7 @@
 
 
 def text(value):
-    """Three significant digits."""
+    """The number for a table: whole from 100 on, else with up to three decimals, and below 0.01 with one significant digit; None: empty."""
     if value is None:
         return ""
     for digits, least in ((0, 100), (1, 10), (2, 0.1), (3, 0.01)):
@@ -12,8 +12,8 @@ def text(value):
 
 
 class Figure:
-    """One row. Bars: at_least and at_most bound the value, of_limit bounds its ratio to a limit measured in the same run; `rising`
-    tells whether more is better, where no bar does."""
+    """One row. at_least and at_most bound the value; of_limit is the least ratio of the value to `limit`, which was measured in the same run.
+    bar: the text of the bar, if not the one that follows from these. met: None if there is no bar."""
 
     def __init__(self, benchmark, name, value, unit, bar, at_least, at_most, of_limit, limit, limit_name):
         self.benchmark, self.name, self.value, self.unit = benchmark, name, value, unit

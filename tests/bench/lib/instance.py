@@ -36,7 +36,7 @@ class Instance:
         self.remove()
 
     def up(self):
-        """May be called again after `down`."""
+        """Start the instance with its settings; also after `rota down`."""
         settings = [f"--set={key}={value}" for key, value in self.conf.items()]
         self.rota("up", "--quiet", "--nodes", str(self.nodes), "--cpus", str(self.slots), "--mem", "64G", *settings, *self.arguments)
 
@@ -47,14 +47,14 @@ class Instance:
             raise RuntimeError(f"rota down: {done.stderr.strip()}")
 
     def rota(self, *words, input=None):
-        """The client's output; raises if it fails."""
+        """The output of the command `rota WORDS`; raises if it fails."""
         done = subprocess.run([f"{self.binaries}/rota", *words], env=self.env, cwd=self.folder, input=input, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"rota {' '.join(words)}: {done.stderr.strip() or done.returncode}")
         return done.stdout
 
     def sql(self, text, database="rota"):
-        """As the superuser: rows as tuples of strings, or a single value; '' is null."""
+        """Run SQL as the superuser. Returns the rows as tuples of strings, or the value if there is one row of one column; null is ''."""
         done = subprocess.run(["psql", "-XqAt", "-F", "\x1f", "-h", f"{self.home}/run", "-d", database, "-U", "postgres", "-v", "ON_ERROR_STOP=1"],
                               input=text, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -75,7 +75,7 @@ class Instance:
             return int(file.readline())
 
     def pids(self):
-        """Role: processes. `postgres` is the server with all of its children."""
+        """{role: process ids}; `postgres` is the server with all of its children."""
         found = {}
         for row in json.loads(self.rota("status", "--json"))["processes"]:
             if row.get("pid"):

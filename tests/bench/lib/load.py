@@ -2,7 +2,7 @@
 import json
 import time
 
-# What each element of the arrays runs, as in Slurm's figures: a shell, and `hostname` below it.
+# The script of each element of the arrays, as in Slurm's figures: a shell that runs `hostname` as its child.
 HOSTNAME = "#!/bin/sh\n#ROTA --output=/dev/null --time=5:00{options}\nhostname\n"
 
 
@@ -12,7 +12,8 @@ def script(instance, name="hostname.sh", **options):
 
 
 def array(instance, path, size):
-    """Seconds from the submission of an array to the last row of its accounting; raises unless every element completed."""
+    """Seconds from the submission of an array to the last row of its accounting, when no hook of it is due; raises unless every element
+    completed."""
     began = time.monotonic()
     job = instance.rota("submit", "--parsable", f"--array=0-{size - 1}", path).strip()
     instance.rota("wait", "--quiet", f"--timeout={60 + size // 20}", job)

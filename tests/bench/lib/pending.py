@@ -1,8 +1,9 @@
-"""Long queues: any number of one-step jobs that differ from one of `rota submit` in id and rank only.
+"""Long queues: any number of one-step jobs that differ from jobs of `rota submit` only in id and rank.
 
-A million submissions would take longer than what is measured behind them. So one job is submitted, held, and its rows (job, what was
-asked for, step, event) are copied in one statement a table, by the superuser, foreign keys unchecked; the copies are not held. Then the
-tables are vacuumed and a checkpoint is made, so that neither goes on while something is measured.
+A million submissions would take longer than the measurement for which the queue is needed. So one job is submitted, held, and its rows
+(job, step_request, step, event) are copied by one statement for each table, as superuser, without triggers and foreign keys; the copies
+are not held. The settings that limit how many jobs may be pending are raised. Then the tables are vacuumed and a checkpoint is made, so
+that neither happens during a measurement.
 """
 
 COPY = """
@@ -24,6 +25,6 @@ notify rota_schedule;
 
 
 def put(instance, path, count, *options):
-    """COUNT pending jobs like `rota submit OPTIONS PATH`."""
+    """Queue COUNT jobs as `rota submit OPTIONS PATH` would."""
     job = instance.rota("submit", "--parsable", "--hold", *options, path).strip()
     instance.sql(f"\\set job {job}\n\\set count {count}\n{COPY}")

@@ -9,7 +9,7 @@ def quoted(word):
 
 
 def draw(folder, name, xlabel, ylabel, series, log=""):
-    """Series: {name: [(x, y), ...]}; log: axes of powers of ten, as 'x' or 'xy'. The path of the picture."""
+    """Draw series {name: [(x, y), ...]}; log: the axes with a logarithmic scale, such as 'x' or 'xy'. Returns the path of the picture."""
     path = os.path.join(folder, re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") + ".svg")
     lines = ["set terminal svg size 720,440 font 'sans,12' background '#ffffff' noenhanced", f"set output {quoted(path)}", f"set title {quoted(name)}",
              f"set xlabel {quoted(xlabel)}", f"set ylabel {quoted(ylabel)}", "set grid", "set key outside below", "set bmargin 5", "set offsets 0, 0, graph 0.05, 0"]

@@ -1,4 +1,4 @@
-"""The kernel's figures of processes: CPU time, memory, wake-ups. Without the process: zeros."""
+"""The kernel's figures of processes: CPU time, memory, wake-ups. All are 0 for a process that does not exist."""
 import glob
 import os
 
@@ -6,7 +6,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def stat(pid):
-    """The fields of /proc/PID/stat after the name: state, parent, ..."""
+    """The fields of /proc/PID/stat after the name: state, parent, ...; none if there is no such process."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             return file.read().rpartition(") ")[2].split()
@@ -24,7 +24,7 @@ def children(pid):
 
 
 def cpu(pid):
-    """CPU seconds of the process and of its reaped children."""
+    """(CPU seconds of the process, CPU seconds of its children that have ended and been waited for)."""
     fields = stat(pid)
     if not fields:
         return 0.0, 0.0
@@ -33,7 +33,7 @@ def cpu(pid):
 
 
 def value(pid, file, name):
-    """A number of a file of `Name: number` lines below /proc/PID."""
+    """The number NAME in /proc/PID/FILE, a file of lines `NAME: NUMBER`."""
     try:
         with open(f"/proc/{pid}/{file}", encoding="ascii", errors="replace") as lines:
             return next((int(line.split()[1]) for line in lines if line.startswith(f"{name}:")), 0)
@@ -47,14 +47,15 @@ def rss(pid):
 
 
 def pss(pid):
-    """MiB in memory, shared pages counted in parts."""
+    """MiB in memory, each shared page divided by the number of processes that share it."""
     return value(pid, "smaps_rollup", "Pss") / 1024
 
 
 def peak(pid):
+    """The greatest rss() so far, in MiB."""
     return value(pid, "status", "VmHWM") / 1024
 
 
 def switches(pid):
-    """The number of voluntary context switches, which is that of wake-ups."""
+    """The number of voluntary context switches: how often the process has gone to sleep, and so how often it has woken up."""
     return value(pid, "status", "voluntary_ctxt_switches")

@@ -1,20 +1,20 @@
 """The calls of functions in `api` that an instance's daemons make: recorded from PostgreSQL's log, for replay.c.
 
-The server writes a line when a call begins, with its parameters, and another when it has ended; all lines go through one process, so
-a call whose end stands before another's beginning had really ended by then. Of that order only what one call may owe to another is
-kept, so that the replay is not slower than it must be: nobody waits for a call that writes nothing, and process managers do not wait
-for each other. A call that changed nothing is left out, for behind other calls it might: one that the database refused, and a commit
-that started nothing since a job was locked.
+The server logs a line when a call begins, with its parameters, and another line when the call has ended. One process writes all lines, so a
+call whose end is logged before another call begins had ended by then. Of that order, the record keeps only where one call may depend on
+another, so that the replay is not slower than necessary: no call waits for one that writes nothing, and calls of process managers do not
+wait for each other. Calls that changed nothing in the run are left out, because they might change something in the replay: calls that the
+database refused, and commits that started nothing because a job was locked.
 """
 import json
 import re
 import struct
 
 BEGIN, END = 1, 2  # marks: the clock starts when the first of these is sent, and stops when the last of those is answered
-ALONE = {"node_report": 4, "schedule_commit": 4}  # no call of the session is sent behind these: where a report is left, it goes on with node_apply
-#                                                  until that is answered; where a commit gave up waiting for a row lock, it is sent again
+ALONE = {"node_report": 4, "schedule_commit": 4}  # mark: the session sends no other call until this one is complete. A deferred report continues
+#                                                  with node_apply; a commit that gave up waiting for a row lock is sent again.
 WAITED_FOR = ("job_number", "job_submit", "node_register", "schedule_commit", "node_report")
-ROLES = ("rota_jobmgr", "rota_jobmgr_leader", "rota_jobmgr_admin", "rota_nodemgr", "rota_runner")  # and the logins of nodes
+ROLES = ("rota_jobmgr", "rota_jobmgr_leader", "rota_jobmgr_admin", "rota_nodemgr", "rota_runner")  # of daemons; is_node() adds the logins of nodes
 SETTINGS = """
 logging_collector = on
 log_destination = 'jsonlog'
@@ -51,7 +51,7 @@ def packed(text):
 class Session:
     def __init__(self, number, user):
         self.number, self.user, self.calls, self.open, self.last = number, user, 0, "", None
-        self.ended = 0  # up to the last call that others wait for
+        self.ended = 0  # number of calls up to the last ended one that others wait for
 
 
 def is_node(user):
@@ -67,9 +67,9 @@ class Record:
 
     def __init__(self, log, begin, end, started):
         self.log, self.marks = log, {begin: BEGIN, end: END}
-        self.sessions, self.statements, self.calls, self.refused = {}, {}, [], []  # refused: (function, the database's words)
-        self.started = started  # the transactions that started steps
-        self.spent = {}  # by function: (calls, milliseconds)
+        self.sessions, self.statements, self.calls, self.refused = {}, {}, [], []  # refused: (function, error message)
+        self.started = started  # ids of the transactions that started steps, as strings
+        self.spent = {}  # function: (number of calls, milliseconds of all)
 
     def read(self):
         with open(self.log, encoding="utf-8") as lines:

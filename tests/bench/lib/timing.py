@@ -1,4 +1,4 @@
-"""Times of whole processes, from before their start to after their end; and figures of many times."""
+"""Times of whole processes, from before their start to after their end; medians and percentiles of times."""
 import math
 import os
 import statistics
@@ -18,14 +18,14 @@ def run(instance, *words):
 
 
 def several(count, once, warm=3):
-    """The durations of `once()`, called so often, sorted, after some calls that fill caches and do not count."""
+    """The sorted results of COUNT calls of `once()`, after WARM calls that fill caches and do not count."""
     for _ in range(warm):
         once()
     return sorted(once() for _ in range(count))
 
 
 def percentile(times, part):
-    """Of sorted times."""
+    """The percentile PART (0 to 1) of sorted times."""
     return times[max(0, math.ceil(len(times) * part) - 1)]
 
 

@@ -7,7 +7,7 @@ HOOK = "#!/bin/sh\nexit 0\n"
 
 
 def bare(bench, programs):
-    """(rate, number in flight) of the best run."""
+    """(elements a second, number in flight) at the number in flight that gives the highest rate."""
     lines = bench.program("bare", 0.05 if bench.toy else 2, *programs).splitlines()
     return max((float(rate), int(flight)) for flight, rate in map(str.split, lines))
 
@@ -25,7 +25,7 @@ def turns(bench, instance, name, path, programs):
 
 
 def again(instance, conf):
-    """The instance with these settings changed."""
+    """Restart the instance with these settings changed."""
     instance.rota("down")
     instance.conf = {**instance.conf, **conf}
     instance.up()
