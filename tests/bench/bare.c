@@ -1,8 +1,8 @@
 /* bare.c - the limit of the benchmarks array, hooks and steps: how fast this machine runs programs without any record of them.
  *
- * tests/bench/lib/turns.py and steps.py start it: bare [-a ARGUMENT] SECONDS PROGRAM... For each of several numbers in flight it runs
- * elements for that long and prints a line "IN-FLIGHT RATE". An element runs the programs one after the other, each with the
- * argument; their output goes to /dev/null.
+ * tests/bench/lib/turns.py and steps.py start it: bare [-a ARGUMENT] SECONDS PROGRAM... For each of several numbers of processes in
+ * flight it runs elements for SECONDS and prints a line "IN-FLIGHT RATE", the rate in elements a second. An element runs the programs
+ * one after the other, each with ARGUMENT if there is one; their output goes to /dev/null.
  * Invariants: no more processes at once than the number in flight; all of them have ended before the next number is tried. */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static void fail(const char *what, int error)
 	exit(1);
 }
 
-static char *argument; /* of each program; NULL: it has none */
+static char *argument; /* the only argument of each program; NULL: programs get none */
 
 static void start(struct slot *s, char **programs, const posix_spawn_file_actions_t *actions)
 {

@@ -1,4 +1,4 @@
-/* connection.c - jobs submitted over one kept-alive HTTP connection, each request with a credential, each job with its own client key.
+/* connection.c - submits jobs over one kept-alive HTTP connection, each request with a munge credential, each job with its own client key.
  *
  * tests/bench/submit.py and read.py start it: connection CONFIG COUNT EACH SCRIPT [OPTION]... submits COUNT jobs, EACH in a request, and
  * prints the number of jobs a second.
@@ -36,7 +36,7 @@ static json_t *request_make(char **words)
 			 "environment", "PATH=/usr/bin:/bin");
 }
 
-/* Submit the jobs from `number` on: one by itself, or several as a list. */
+/* Give the request the client keys of the jobs from `number` on: of one job as a member of the request, of several as the list `jobs`. */
 static void request_name(json_t *request, int number, int each)
 {
 	json_t *jobs = json_array();

@@ -1,10 +1,12 @@
-/* moves.c - draws a month of load, and lets the scheduler work through it, with or without moves: `moves none|room|all NODES DAYS LOAD SEED`.
+/* moves.c - draws a load, and lets the scheduler work through it, with or without moves: `moves none|room|all NODES DAYS LOAD SEED`.
+ * LOAD is the part of the CPU time of the cluster in DAYS that the steps take.
  *
- * Called by: tests/bench/moves.py; it links jobmgr/schedule only. `room` makes room for steps that wait, `all` also empties nodes.
+ * Called by: tests/bench/moves.py. It uses only jobmgr/schedule. `room` makes room for steps that wait, `all` also empties nodes.
  * Invariants:
  *  - The clusters are those of plan.c: 64 CPUs a node. Equal arguments give equal lines, `NAME VALUE` each.
- *  - A step that moves loses its whole cost, and holds its new place from the decision on. What it makes room for starts when it is saved.
- *  - Nodes that are idle are powered off in all modes. */
+ *  - A step that moves loses its whole cost, and holds its new node from the decision on. The step for which it makes room holds its nodes
+ *    from then on, too, and computes after half of the cost, which is the time to save.
+ *  - Nodes that have been idle for IDLE_S are powered off in all modes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +23,7 @@ enum { WATTS_OFF = 10, WATTS_IDLE = 200, WATTS_OF_CPU = 4 };	 /* of a node, and 
 static const double epoch = 1e9;
 
 struct job {
-	double arrives, runs, cost, starts, ends, limit_at; /* seconds; starts: it computes from then on */
+	double arrives, runs, cost, starts, ends, limit_at; /* seconds; starts: when it begins to compute */
 	int limit, nodes, cpus;				    /* CPUs on each node */
 	int *on;					    /* indexes of its nodes, while it runs */
 	bool saves;					    /* it can be saved */
@@ -30,7 +32,7 @@ struct job {
 struct machine {
 	enum schedule_power power;
 	int used;
-	double since; /* idle since, or booting since */
+	double since; /* when it became idle, began to boot, or was powered off */
 };
 
 static struct {
@@ -73,7 +75,7 @@ static double draw_arrival(int days)
 	}
 }
 
-/* One step in twenty has whole nodes. Runtimes have a median of half an hour, and limits are up to four times too long. */
+/* One step in twenty has whole nodes. Runtimes have a median of half an hour. Limits are 1.1 to 4 times the runtime, plus a minute. */
 static void job_draw(struct job *job, int days)
 {
 	bool is_wide = draw() < 0.05;
@@ -185,7 +187,7 @@ static void machine_use(int at, int cpus)
 		machine->since = sim.now;
 }
 
-/* A step starts, and computes after a delay. */
+/* A step gets its nodes, and begins to compute after a delay in seconds. */
 static void job_start(const struct schedule_start *start, double delay)
 {
 	struct job *job = &sim.jobs[start->job];
@@ -224,7 +226,7 @@ static void move_make(const struct schedule_move *move)
 	*(move->kind == SCHEDULE_MOVE_ROOM ? &sim.moves_room : &sim.moves_empty) += 1;
 }
 
-/* Look for moves after the starts of a cycle, as the leader does. Only steps that have run for SAVED_S have been saved before. */
+/* Look for moves after the starts of a cycle, as the leader does. A step can be moved only after SAVED_S, when it counts as saved once. */
 static void moves_look(struct schedule_arena *arena)
 {
 	struct schedule_snapshot s = snapshot_make(arena);

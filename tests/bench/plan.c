@@ -1,6 +1,6 @@
-/* plan.c - measures one whole scheduling cycle without I/O: `plan STEPS NODES RESERVATIONS TURNS`. The steps take several nodes each, all
- * differ, and none fits now, because the nodes are full of steps that end at different times. Prints the median of its runs in CPU
- * milliseconds. tests/bench/depth.py runs it; it links jobmgr/schedule only. */
+/* plan.c - measures one whole scheduling cycle without I/O: `plan STEPS NODES RESERVATIONS TURNS`. Each step needs several
+ * nodes, and no two steps are alike. None fits now, because the nodes are full of steps that end at different times. Prints the median
+ * of TURNS cycles in milliseconds of CPU time. tests/bench/depth.py runs it. It uses only jobmgr/schedule. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

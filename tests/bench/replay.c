@@ -1,10 +1,10 @@
 /* replay.c - the limit of the benchmark engine: how fast the database alone answers the calls of a run.
  *
- * tests/bench/engine.py starts it: replay CONNINFO FILE, with the calls that lib/record.py has recorded. Each session of the run is a
- * connection of the same role; its calls are sent in order, several at once in a pipeline. A call waits only for calls of other sessions
- * that had ended when it began in the run and on which it may depend (lib/record.py): for no daemon, signature or timer. A call that gave up
- * waiting for a row lock is sent again, as its daemon would: the replay's calls meet others than those of the run. Prints the seconds between
- * the marked calls, the number of calls, and the number of failures.
+ * tests/bench/engine.py starts it: replay CONNINFO FILE; lib/record.py has written the calls into FILE. Each session of the run becomes a
+ * connection of the same role, which sends the calls in order, several at once in a pipeline. A call waits only for calls of other sessions
+ * that had ended when it began in the run and on which it may depend (lib/record.py). It waits for no daemon, signature or timer. A call
+ * that gave up waiting for a row lock is sent again, as its daemon would do, since in the replay it meets other calls than in the run.
+ * Prints the seconds between the marked calls, the number of calls, and the number of failures.
  * Invariants: one answer for each call, in the order in which they were sent. */
 #include <errno.h>
 #include <fcntl.h>
@@ -185,13 +185,13 @@ static void send_call(struct session *s, const struct call *c)
 	s->sent++;
 }
 
-/* No call is sent behind one that may have to continue or to be sent again. */
+/* Can the session send another call now? Not while its latest call may have to continue or to be sent again (MARK_ALONE). */
 static bool has_room(const struct session *s)
 {
 	return s->sent == s->ended || (s->sent - s->ended < IN_FLIGHT && !(s->calls[s->sent - 1].marks & MARK_ALONE));
 }
 
-/* Send all that may be sent. */
+/* Send all calls that may begin now. */
 static void send_calls(void)
 {
 	for (struct session *s = replay.sessions; s < replay.sessions + replay.session_count; s++)
@@ -222,7 +222,7 @@ static void complain(struct session *s, const PGresult *result)
 		fprintf(stderr, "replay: %s: %s", replay.statements[s->calls[s->ended].statement], PQresultErrorMessage(result));
 }
 
-/* Whoever holds the lock is another call of the replay, which ends: the call is taken in the end. */
+/* Another call of the replay holds the lock. That call ends, so the repetitions come to an end. */
 static void send_again(struct session *s)
 {
 	s->again = false;
