@@ -1,7 +1,8 @@
 """An array whose nodes hold work for 30 seconds (node.ahead): its rate while the database is frozen, against its rate before.
 
-Elements of a second, written into a file by each element itself, on 4 nodes. The database's processes are stopped by SIGSTOP, all of
-them, for half a minute, when the nodes hold as much as they may; then they go on. What was not reported until then must be reported afterwards.
+The elements run for a second each on 4 nodes, and each adds a line to a file when it begins: the rates come from that file. When the nodes
+hold 95% of the elements that end in 30 seconds, SIGSTOP stops all processes of the database for half a minute; then they continue. Every end that the
+nodes could not report meanwhile must be in the database afterwards.
 """
 import os
 import signal
@@ -17,7 +18,7 @@ def begun(ledger):
 
 
 def rate(ledger, seconds):
-    """Elements that begin in a second, measured for so many seconds."""
+    """Elements that begin in a second, measured for SECONDS."""
     first, began = begun(ledger), time.monotonic()
     time.sleep(seconds)
     return (begun(ledger) - first) / (time.monotonic() - began)
@@ -28,7 +29,7 @@ def held(instance, job):
 
 
 def filled(instance, job, enough):
-    """Wait until the nodes hold so many elements."""
+    """Wait until the nodes hold ENOUGH pre-dispatched elements."""
     until = time.monotonic() + 60
     while held(instance, job) < enough:
         if time.monotonic() > until:

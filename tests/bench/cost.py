@@ -1,11 +1,10 @@
 """What a step costs: CPU of each part, WAL, row versions, commits, system calls; memory; wake-ups of an idle instance.
 
-CPU is what the kernel has counted for each daemon, and for the server with all of its processes, also those that have ended. What
-keepers took is what the launchers' children took, those that have ended and those that wait for more, less what the tasks took
-themselves, as it stands in their accounting. System calls are counted by strace in a small run of their own, since it slows
-everything; a task's are counted until it runs its program. An idle instance is looked at 50 times a second: a wake-up is a moment at
-which a daemon has slept again since the look before; two looks behind each other count once, since the question may fall before and its
-answer behind the first.
+CPU is the time that the kernel has counted for each daemon, and for the server with all of its processes, also those that have ended. The
+time of keepers is that of the launchers' children, ended and living, less the time of the tasks as it is in their accounting. strace
+counts system calls in a small run of its own, since it slows everything; those of a task count until it executes its program. To count
+wake-ups, an idle instance is polled 50 times a second: a poll counts if the daemon has slept again since the poll before. Of two such
+polls in succession only the first counts, since a daemon may send a query before it and receive the answer after it.
 """
 import re
 import subprocess
@@ -22,7 +21,7 @@ COUNTERS = """select wal_bytes, wal_records, wal_fpi, (select xact_commit from p
 
 
 def keepers(pids):
-    """Living keepers, idle or with an attempt."""
+    """Process ids of living keepers, idle or with an attempt."""
     return [pid for launcher in pids["launcher"] for pid in process.children(launcher) if pid not in pids["procmgrd"]]
 
 
@@ -33,7 +32,7 @@ class Account:
     """CPU seconds by part, and the server's counters, up to now."""
 
     def __init__(self, instance):
-        time.sleep(1.5)  # sessions tell their counters once a second
+        time.sleep(1.5)  # sessions report their counters at most once a second
         pids = instance.pids()
         self.cpu = {role: sum(process.cpu(pid)[0] for pid in pids[role]) for role in DAEMONS}
         self.children = sum(process.cpu(pid)[1] for pid in pids["launcher"]) + sum(sum(process.cpu(pid)) for pid in keepers(pids))
@@ -42,7 +41,7 @@ class Account:
         self.counters = [int(word) for word in instance.sql(COUNTERS)[0]]
 
     def since(self, before, steps):
-        """Milliseconds a step by part, and each counter a step."""
+        """CPU milliseconds by part and the counters, of the time since `before`, each divided by STEPS."""
         spent = {role: self.cpu[role] - before.cpu[role] for role in self.cpu}
         spent["keepers"] = self.children - before.children - (self.tasks - before.tasks)
         return {role: seconds * 1000 / steps for role, seconds in spent.items()}, [(a - b) / steps for a, b in zip(self.counters, before.counters)]
@@ -156,8 +155,8 @@ def wake_ups(instance, seconds):
 
 
 def sleep(bench, instance):
-    """Each daemon has one heartbeat: the leader's a third of its lease, a node's too, the node
-    manager's its period. One more than fits into the time may fall into it."""
+    """The bar of each role counts one timer of each daemon: of jobmgrd and procmgrd that of each third of the lease, of nodemgrd that
+    of its period (not its checks of sessions, every 2 s), of the launcher none. One beat more than fits into the time may fall into it."""
     seconds = 2 if bench.toy else 30
     beat = {"jobmgrd": 3 / LEADER, "nodemgrd": 1 / PERIOD, "procmgrd": 3 / LEASE * NODES, "launcher": 0}
     for role, count in wake_ups(instance, seconds).items():

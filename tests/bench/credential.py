@@ -1,8 +1,8 @@
 """Credentials: what a credential adds to a start, from the submission to the first line, in turns with starts without one.
 
-The token is sealed for the node when the step starts, and comes with its order. Both jobs are the same script, on an idle instance of one
-node, and so is the time in between. The difference of the medians is what a credential costs; the first line of the other job says what a
-job without one pays.
+The token is sealed for the node when the step starts, and comes with its order. Both jobs run the same script on an idle instance of one
+node, with the same pause between any two jobs. The difference of the medians is what a credential costs; the first figure is the start of
+a job without one.
 """
 import os
 import subprocess

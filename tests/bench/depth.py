@@ -1,13 +1,13 @@
 """A stream of short steps with up to a million jobs pending after it, and with ten thousand blocked ones before it.
 
-The instance's launchers start nothing (`launcher.dry_run`). For each depth an instance of its own: its partition is down while so many
-single jobs are put into the queue (lib/pending.py says how), and an array that goes before them; then the partition is up, and what is
-measured is the time until the accounting of the whole array is there. The instances stand side by side and take turns, for the
-machine's pace changes from minute to minute. jobmgrd's memory is what it is at the end.
+The launchers of the instances start nothing (`launcher.dry_run`). Each depth has an instance of its own. While its partition is down, that
+many single jobs (lib/pending.py) and an array of higher priority are queued. The stream is measured from the moment when the partition is
+up until the accounting of the whole array is there. The instances run side by side and take turns, because the machine's speed changes
+from minute to minute. jobmgrd's memory is its peak until the last turn has ended.
 
-Blocked: a step holds the last node (its launcher stands still), ten thousand steps of all nodes wait for that in front of the array,
-and the array passes them by backfill. The scheduler's own time for a whole pass over as many blocked steps on a thousand nodes comes from
-plan.c; what such a pass takes in the instance, reading and planning included, is in its log.
+Blocked: a step keeps the last node, because the node's launcher is stopped. Ten thousand steps that ask for all nodes wait for it at the
+head of the queue, and the array passes them by backfill. plan.c measures the scheduler alone: the CPU time of one whole cycle over as many
+blocked steps on a thousand nodes.
 """
 import contextlib
 import os
@@ -17,7 +17,7 @@ import time
 
 from lib import load, pending, process
 
-MB, STEP = 40, 200 / 2 ** 20  # MiB that jobmgrd may take: a constant, and so much for each pending step
+MB, STEP = 40, 200 / 2 ** 20  # MiB that jobmgrd may take: MB, and STEP (200 bytes) for each pending step
 
 
 def stream(instance, path, size):
@@ -35,7 +35,7 @@ def stream(instance, path, size):
 
 
 class Deep:
-    """An instance with COUNT jobs pending; .rates of the streams before them, and .memory, the peak of jobmgrd in MiB."""
+    """An instance with COUNT jobs pending. .rates: steps/s of the streams that pass these jobs. .memory: peak of jobmgrd in MiB."""
 
     def __init__(self, instance, count, size):
         self.instance, self.path, self.count, self.rates, self.memory = instance, load.script(instance), count, [], 0
@@ -48,7 +48,7 @@ class Deep:
 
 
 def behind(bench, depths, size, turns):
-    """The streams of all depths, in turns; the figures by depth."""
+    """Measure the streams of all depths in turns; returns ({depth: median of steps/s}, {depth: MiB of jobmgrd})."""
     with contextlib.ExitStack() as instances:
         deep = [Deep(instances.enter_context(bench.instance(dry_run=True)), depth, size) for depth in depths]
         for _ in range(turns):
@@ -60,7 +60,7 @@ def behind(bench, depths, size, turns):
 
 
 def blocked(bench, count, size):
-    """The rate of the stream after COUNT blocked steps that ask for all nodes."""
+    """Steps/s of a stream that passes COUNT blocked steps, which ask for all nodes."""
     with bench.instance(dry_run=True, conf={"schedule.depth": 2 * count, "schedule.backfill": 100}) as instance:
         path = load.script(instance)
         holder = next(row["pid"] for row in load.processes(instance) if row["role"] == "launcher" and row["node"] == "n4")

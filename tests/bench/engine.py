@@ -1,11 +1,11 @@
 """100,000 steps that start nothing: all of Rota but the tasks, against the database alone with the same calls.
 
 The instance's launchers complete orders at once without starting anything (`launcher.dry_run`); orders, signatures, journal and
-reports are real. One run is recorded: every call of a function in `api` by any daemon, from PostgreSQL's log (lib/record.py); it also
-tells where the database's time goes, waits for locks and the writing of the log included. Then, each time from a copy of the
-database as it was before: replay.c sends these calls again, with no daemon running, over as many connections and each one's in
-order; and the instance runs the array again, with no log. A figure is the median of three such turns; of one, where a run takes more
-than two minutes.
+reports are real. The first run is recorded from PostgreSQL's log (lib/record.py): every call of a function in `api` by a daemon, and how
+long it took, waits for locks and the writing of the log included. Then two measurements take turns, each from a copy of the database and
+the nodes as they were before the first run. In one, replay.c sends the recorded calls again while no daemon runs, over as many connections
+as in the run, those of each connection in order. In the other, the instance runs the array again, without that log. A figure is the median
+of three turns, or of one if the recorded run took more than two minutes.
 """
 import os
 import shutil
@@ -18,7 +18,7 @@ from lib.record import Record, settings
 
 
 class State:
-    """The state of an instance, database and nodes: saved, restored, and served without any daemon. Only while the instance is down."""
+    """The state of an instance, which is its database and its nodes. Make it while the instance is up; call its methods while the instance is down."""
 
     def __init__(self, instance):
         self.instance, self.data = instance, f"{instance.home}/pg/data"
@@ -30,7 +30,7 @@ class State:
             subprocess.run(["cp", "-a", folder, kept], check=True)
 
     def put_back(self):
-        """The nodes' state too: attempts in their journals do not run again."""
+        """Restore the database and the nodes: launchers refuse attempts that are already in their journals."""
         for folder, kept in self.kept.items():
             shutil.rmtree(folder)
             subprocess.run(["cp", "-a", kept, folder], check=True)
@@ -55,7 +55,7 @@ class State:
 
 
 def record(bench, instance, state, path, size):
-    """The path of the recorded calls of one run, in the form of replay.c, and the run's seconds."""
+    """Record one run; returns the path of its calls, in the form that replay.c reads, and the seconds that the run took."""
     folder = f"{instance.folder}/log"
     os.mkdir(folder)
     os.chmod(folder, 0o777)

@@ -1,9 +1,11 @@
 """Ten million ended jobs: how fast analysts get answers, and whether the queue stays as fast beside them.
 
-The history is that of tests/bench/history, in the very tables of an instance, its usage figures added up. Questions are asked as rota_analyst,
-five times each behind one that does not count; a figure is the median. The export is all of the events of a million jobs as CSV, read as
-docs/querying.md says; its limit is a bare COPY of the widest table. The queue's throughput is that of arrays of `hostname`, as in array,
-on an empty instance, with the history, and with three analysts beside it who read all steps in long transactions; all three in turns.
+The program of tests/bench/history loads the jobs into the tables of an instance, and rollup.sql there adds up their usage. Each question is
+asked six times, by rota_analyst or by a user about his own jobs: the first time fills caches, and the figure is the median of the others.
+Two exports are measured: the events of the first million jobs as CSV, with the settings of docs/querying.md, and a month by `rota admin
+export`; the limit of both is a bare COPY of the first range of the widest table. The queue's throughput is that of arrays of `hostname`, as
+in array, under three conditions that take turns: on an empty instance, with the history, and with the history and three analysts who read
+all steps in long transactions.
 """
 import contextlib
 import json
@@ -19,12 +21,12 @@ SITE = {"wal_level": "minimal", "max_wal_senders": "0", "max_wal_size": "8GB", "
         "effective_cache_size": "12GB", "random_page_cost": "1.1"}
 ANALYST = "begin isolation level repeatable read; select count(*), sum(cpu_held_s), max(wait_s) from acct.step; commit;"
 
-# For whole views (docs/querying.md).
+# Planner settings for queries that read a whole view (docs/querying.md).
 WHOLE = "-c enable_partitionwise_join=on -c enable_mergejoin=off -c enable_nestloop=off"
 
 
 def milliseconds(instance, text, count=5, role="rota_analyst"):
-    """The median; the first run fills caches."""
+    """The median duration of COUNT runs of the query; a run before them fills caches."""
     script = f"set role {role};\nset time zone 'UTC';\n\\timing on\n\\o /dev/null\n" + f"{text};\n" * (count + 1)
     done = subprocess.run(["psql", "-XqAt", "-h", f"{instance.home}/run", "-d", "rota", "-U", "postgres", "-v", "ON_ERROR_STOP=1"],
                           input=script, capture_output=True, text=True, check=False)
@@ -53,7 +55,7 @@ def questions(bench, instance):
 
 
 def own_questions(bench, instance):
-    """What an ordinary user asks of all his jobs costs what he has, not what there is."""
+    """Questions of a user about his own jobs: their cost grows with the number of his jobs, not of all jobs."""
     instance.sql("create role u001 in role rota_reader")
     rows = int(instance.sql("select count(*) from rota.job where user_name = 'u001'"))
     for name, text in (("a user's jobs by state", "select state, count(*) from acct.job group by state"),
@@ -71,7 +73,7 @@ def own_questions(bench, instance):
 
 
 def copied(instance, text):
-    """(rows a second, peak in MiB) of a client that copies out."""
+    """(rows a second, peak memory in MiB) of a psql that copies the rows of a query to /dev/null."""
     count = int(instance.sql(f"select count(*) from ({text}) t"))
     began = time.monotonic()
     client = subprocess.Popen(["psql", "-Xq", "-h", f"{instance.home}/run", "-d", "rota", "-U", "postgres", "-c", f"copy ({text}) to stdout (format csv)"],
@@ -104,7 +106,7 @@ def throughput(instance, path, size):
 
 
 class Analysts:
-    """Three analysts, as long as the block lasts."""
+    """`with Analysts(instance):` three analysts read all steps again and again until the block ends."""
 
     def __init__(self, instance):
         self.instance, self.going = instance, True
@@ -129,7 +131,7 @@ class Analysts:
 
 
 def rollup(bench, instance, path, size):
-    """The part of one processor that adding up a thousand ended steps a second takes."""
+    """Per cent of one processor that nodemgrd's database session takes to add up the usage of a thousand ended steps a second."""
     backend = int(instance.sql("select pid from pg_stat_activity where usename = 'rota_nodemgr' limit 1"))
     began, before = time.monotonic(), process.cpu(backend)[0]
     time.sleep(5)
@@ -143,7 +145,7 @@ def rollup(bench, instance, path, size):
 
 
 def queue(bench, instance, size, count):
-    """In turns with an empty instance, because the machine's speed changes from hour to hour."""
+    """The three conditions take turns, because the machine's speed changes from hour to hour."""
     path = load.script(instance)
     empty, behind, beside = [], [], []
     with site(bench) as other:

@@ -2,14 +2,14 @@
 
 The array with a prolog and an epilog for each element takes turns with the bare loop of the same programs, as in array.py.
 
-For runnerd alone, the epilogs of an array that has ended (its launchers start nothing) are made due once more, all at once. Its rate is
-that from the first one due to the last one reported, against `/bin/true` in the bare loop.
+To measure runnerd alone, the epilogs of an array that has ended are made due once more, all at once; the launchers start nothing. The rate
+of runnerd is that from the first epilog due to the last one reported, against `/bin/true` in the bare loop.
 
-Submissions are whole processes of held jobs. Three instances take turns: one without [hooks], one with a job_submit.lua that sets two
-fields, one with a burst_buffer.lua, for which the job has no directive.
+A submission is a whole process `rota submit --hold`. Three instances take turns: one without [hooks], one with a job_submit.lua that sets
+two fields, one with a burst_buffer.lua, for which the job has no directive.
 
-A hook waits for the database and runnerd, and never for jobmgrd's queue. Two instances take turns, one with a million pending jobs
-(lib/pending.py) and one with none: a submission with job_submit.lua, and a controller's epilog from due to reported.
+A hook waits for the database and runnerd, and never for jobmgrd's queue. To show it, two instances take turns, one with a million pending
+jobs (lib/pending.py) and one with none. Each does a submission with job_submit.lua, and a controller's epilog from due to reported.
 """
 import contextlib
 import time
@@ -47,7 +47,7 @@ def controller(bench):
 
 
 def ended(instance, size):
-    """An array of so many elements that has ended, with its epilogs."""
+    """The job of an array of SIZE elements that has ended, and whose epilogs have ended."""
     job = instance.rota("submit", "--parsable", f"--array=0-{size - 1}", load.script(instance)).strip()
     instance.rota("wait", "--quiet", f"--timeout={60 + size // 20}", job)
     rest(instance)
@@ -55,7 +55,8 @@ def ended(instance, size):
 
 
 def rest(instance, pause=0.05):
-    """Wait until no hook is due. The times that are measured are the database's; polling too often takes CPU from what is measured."""
+    """Wait until no hook is due. The figures come from times in the database, so a long pause costs no precision; a short one takes CPU
+    time from the hooks."""
     began = time.monotonic()
     while instance.sql("select count(*) from rota.hook_pending") != "0":
         time.sleep(pause)
@@ -64,7 +65,7 @@ def rest(instance, pause=0.05):
 
 
 def epilogs(instance, job, size):
-    """Seconds for so many epilogs of the ended array, from the first one due to the last one reported."""
+    """Seconds for SIZE epilogs of the ended array, from the first one due to the last one reported."""
     instance.sql(DUE.format(job=job, size=size))
     rest(instance, 0.05 if size < 100 else 1)
     count, seconds = instance.sql(f"""select count(*), extract(epoch from max(ended_at) - min(due_at)) from rota.controller_hook
@@ -84,7 +85,7 @@ def runner(bench):
 
 
 def in_turns(count, *once):
-    """The medians of these functions, which take turns; some warm runs do not count."""
+    """The medians of what these functions return. They take turns, COUNT times each, after some runs that do not count."""
     for one in once:
         timing.several(1, one)
     rounds = [[one() for one in once] for _ in range(count)]

@@ -1,7 +1,7 @@
 """An idle instance, 200 times each: submission to the script's first line, end to `rota wait`, step to dependent.
 
-Scripts write a line into a named pipe, which this program reads: as their first line, or as their last one. The waits are long polls
-before the end, and each round begins on an idle instance. p99 is compared with three times the median.
+Scripts write a line into a named pipe, which this program reads: as their first command, or as their last one. `rota wait` is already
+waiting in a long poll when the task ends. Each round begins on an idle instance. The bar of p99 is three times the median.
 """
 import os
 import subprocess

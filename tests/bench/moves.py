@@ -1,9 +1,9 @@
 """A drawn month of load with and without moves of running steps: waiting time and energy.
 
-moves.c draws the load, the same for all modes, and lets the pure scheduler work through it, on a cluster like those of plan.c. Without
-moves; with moves that make room for steps that wait; and with these and moves that empty nodes. Idle nodes are powered off in all of them.
-The figures are means over several months (seeds), since moves change which steps meet: one month tells little. The limit of each figure
-is that of the same months without moves. The same seeds give the same figures on any machine.
+moves.c draws the load and lets the scheduler alone work through it, on a cluster like those of plan.c. The same load is run in three modes:
+without moves; with moves that make room for steps that wait; and with these and moves that empty nodes. Idle nodes are powered off in all
+modes. The figures are means over several months (seeds), because one move changes which steps compete afterwards, so one month shows
+little. The limit of each figure is that of the same months without moves. The same seeds give the same figures on any machine.
 """
 MODES = {"none": "without moves", "room": "room", "all": "room and empty"}
 FIGURES = {"wait_s": ("mean wait", "s"), "wait_wide_s": ("mean wait of steps of several nodes", "s"), "wait_cpu_s": ("mean wait of a CPU asked for", "s"),

@@ -1,12 +1,13 @@
 """A hundred, a thousand and ten thousand nodes: idle cost, a stream over all of them, one step on all of them; the start of a thousand.
 
 The nodes are virtual: one launcher and one process manager stand for all of them and start nothing (`launcher.virtual`); leases, orders,
-signatures, journal and reports are real. One statement writes their rows, not one `rota admin` for each. Idle cost is the CPU time of all
+signatures, journal and reports are real. SQL inserts the rows of the nodes, instead of one `rota admin` for each. Idle cost is the CPU time of all
 daemons and PostgreSQL while each lease is renewed several times. The step on all nodes counts from its submission until the database has
 it as running: every node has reported that it is ready, and the node with the script, after `go`, that it runs.
 
-The start is one of nodes with logins of their own: `rota up` of an instance that has them, until all serve. Each is a launcher, a process manager and
-a session; on one machine the CPUs are the limit, so the CPU time of each part is given, too.
+The start is that of nodes with database logins of their own: `rota up` of an instance that has them, until all nodes serve. Each of these
+nodes has a launcher, a process manager and a session. On one machine the CPUs are the limit, so the run also logs the CPU time of sessions,
+and of launchers and process managers.
 """
 import os
 import statistics
@@ -19,7 +20,7 @@ insert into rota.partition_node (partition, node_id) select 'main', n.node_id fr
 
 
 def serve_all(instance, count, slots):
-    """The process manager finds the new nodes when it begins."""
+    """Write the rows of nodes 2 to COUNT, restart the process manager, which registers all nodes when it starts, and wait until they are up."""
     instance.sql(NODES.format(count=count, slots=slots))
     os.kill(next(row["pid"] for row in load.processes(instance) if row["role"] == "procmgrd"), 15)
     until(lambda: instance.sql("select count(*) from rota.node where state = 'up'") == str(count), 120)
@@ -30,7 +31,7 @@ def until(true, seconds):
     while not true():
         if time.monotonic() - began > seconds:
             raise RuntimeError(f"still not so after {seconds} s")
-        time.sleep(0.1)  # asking costs what is measured
+        time.sleep(0.1)  # each poll takes CPU time from what is measured
     return time.monotonic() - began
 
 
@@ -48,7 +49,7 @@ def idle(instance, seconds):
 
 
 def wide(instance, path, count):
-    """Seconds until a step on all nodes runs."""
+    """Seconds from the submission of a step on all nodes until it runs."""
     began = time.monotonic()
     job = instance.rota("submit", "--parsable", f"--nodes={count}", path).strip()
     until(lambda: instance.sql(f"select count(*) from rota.attempt where job_id = {job} and started_at is not null") == "1", 120)

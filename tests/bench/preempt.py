@@ -1,14 +1,15 @@
 """Preemption, evacuation and checkpoints: from the decision to the first line of the step that takes the place; cost of checkpoints.
 
-The decision is the moment at which the database notes the victim (rota.preempted). Programs write the time into a named pipe when they
-begin, and when they are to save themselves. What a checkpoint itself takes is from that line until it is complete. The limit beside
-each figure is from the same run: the same jobs on idle nodes, from the moment at which they are placed.
+The decision is the moment at which the database records the victim (rota.preempted). Programs write the time into a named pipe when they
+begin, and when they are asked to save themselves. The checkpoint itself takes from the latter line until it is complete. The limit beside
+each figure of preemption is from the same run: the same jobs on idle nodes, from the moment at which they are placed.
 
-100 jobs of a higher tier preempt 100 that do not end before the grace of 2 s, and 100 that save themselves. Then 100 more come in
-the moment in which the victims run again: none of these is taken before its minimal run time.
+100 jobs of a higher tier preempt 100 victims that ignore SIGTERM until the grace of 2 s is over, and then 100 victims that save themselves.
+When the victims of the first kind run again, 100 more jobs come at once: no victim may be preempted before its minimal run time.
 
 An evacuation of 16 steps is compared with 16 programs that write and sync the same files at once. Periodic checkpoints of 100 MB are
-taken every 2 s; their cost is what the program waits for beyond writing and syncing its state, as part of 30 s.
+taken every 2 s. Their cost is the time of one that the program waits for beyond writing and syncing its state, as a part of 30 s: as if
+one checkpoint were taken every 30 s.
 """
 import json
 import os
@@ -20,9 +21,9 @@ from lib import timing
 
 NODES, SLOTS = 4, 25
 
-# Ends by nothing but SIGKILL.
+# Ignores SIGTERM, so that only SIGKILL ends it.
 DEAF = "trap '' TERM\necho $ROTA_JOB_ID $EPOCHREALTIME >{pipe}\nexec sleep 600\n"
-# Saves itself with SAVE when it is signalled.
+# Saves itself by the command {save} when it gets SIGUSR1.
 SAVER = """#ROTA --checkpoint=app --checkpoint-signal=B:USR1
 save() {{
     echo $ROTA_JOB_ID $EPOCHREALTIME >{saves}
@@ -35,11 +36,12 @@ echo $ROTA_JOB_ID $EPOCHREALTIME >{pipe}
 while :; do wait; done
 """
 STATE = 'echo state >"$ROTA_CHECKPOINT_DIR/state"'
-# Stays in its place until it is cancelled, or ends at once.
+# STAYS runs until it is cancelled; ENDS ends at once.
 STAYS = "echo $ROTA_JOB_ID $EPOCHREALTIME >{pipe}\nexec sleep 600\n"
 ENDS = "echo $ROTA_JOB_ID $EPOCHREALTIME >{pipe}\n"
 
-# Works for some turns with 100 MB of state, and writes the time that it has spent into the file that its argument names.
+# Works for {turns} turns with a state of {size} bytes that it saves when it gets SIGUSR1. At its end it writes the seconds that it has spent,
+# and how many of them went into saving, into the file that its argument names.
 PERIODIC = """#!/usr/bin/env python3
 #ROTA --output=/dev/null
 {options}
@@ -80,7 +82,7 @@ class Lines:
         self.selector.register(self.fd, selectors.EVENT_READ)
 
     def take(self, jobs, seconds=120):
-        """{job: time} of the next line of each of these jobs; lines of others are left out."""
+        """{job: time} of the next line of each of these jobs, in seconds since 1970; lines of other jobs are dropped."""
         lines, text, until = {}, "", time.monotonic() + seconds
         while len(lines) < len(jobs):
             if not self.selector.select(max(0, until - time.monotonic())):
@@ -97,11 +99,12 @@ class Lines:
 
 
 class Scene:
-    """An instance whose jobs write lines: `low` when they run, `saves` when they are to save themselves, `high` when they run."""
+    """An instance whose jobs write lines into pipes: `low` and `high` when jobs of these tiers begin, `saves` when jobs are asked to save
+    themselves."""
 
     def __init__(self, instance, toy):
         self.instance, self.folder = instance, f"{instance.folder}/saved"
-        self.grace, self.after = (1, 1) if toy else (2, 5)  # seconds
+        self.grace, self.after = (1, 1) if toy else (2, 5)  # seconds: grace of a victim, and its minimal run time
         self.low, self.saves, self.high = (Lines(instance, name) for name in ("low", "saves", "high"))
         instance.rota("admin", "qos", "create", "high", "--tier=1")
         instance.rota("admin", "setting", "change", "requeue_delay_s", "--value=0")
@@ -130,7 +133,7 @@ class Scene:
                 raise RuntimeError(f"not {wanted} within {seconds} s: {query}")
 
     def running(self, jobs):
-        """Wait until jobs that wrote their lines are running in the database, too: others are neither suspended nor saved."""
+        """Wait until these jobs have written their lines and are running in the database, because Rota suspends and saves only running steps."""
         self.low.take(jobs)
         self.until(f"select count(*) from rota.step where state = 'running' and job_id in ({','.join(jobs)})", str(len(jobs)))
 
@@ -138,10 +141,11 @@ class Scene:
         return float(self.instance.sql(query))
 
     def placed(self, jobs, what="min"):
-        """When the first one of the jobs was placed for the first time."""
+        """When the first one of the jobs was placed for the first time, in seconds since 1970."""
         return self.number(f"select extract(epoch from {what}(ordered_at)) from rota.attempt where attempt = 1 and job_id in ({','.join(jobs)})")
 
     def decided(self, jobs):
+        """When the first victim of these jobs was recorded, in seconds since 1970."""
         return self.number(f"select extract(epoch from min(at)) from rota.preempted where by_job_id in ({','.join(jobs)})")
 
     def close(self):
@@ -153,7 +157,7 @@ class Scene:
 
 
 def idle_start(scene, high, count):
-    """Seconds in which so many jobs begin on idle nodes, from the moment at which the first one is placed."""
+    """Seconds in which COUNT jobs begin on idle nodes, from the moment at which the first one is placed."""
     jobs = scene.submit(high, count)
     last = max(scene.high.take(jobs).values())
     taken = last - scene.placed(jobs)
@@ -162,7 +166,8 @@ def idle_start(scene, high, count):
 
 
 def many_start(scene, low, high, count, saved):
-    """Seconds in which so many jobs take the places of others, from the first decision; what the slowest checkpoint took itself; jobs."""
+    """Preempt COUNT jobs by as many. Returns the seconds from the first decision until the last one of these begins, the seconds of the slowest
+    checkpoint itself, the victims, and the jobs that preempted them."""
     victims = scene.submit(low, count)
     scene.running(victims)
     time.sleep(scene.after + 0.5)
@@ -180,7 +185,7 @@ def many_start(scene, low, high, count, saved):
 
 
 def hostile(scene, high, victims, jobs, count):
-    """As many more jobs come when the victims run again: returns how often a victim is preempted within its minimal run time."""
+    """End the jobs, and submit COUNT more when the victims run again. Returns how often a victim was preempted within its minimal run time."""
     scene.end(jobs)
     scene.running(victims)
     more = scene.submit(high, count)
@@ -241,7 +246,8 @@ def idle_line(scene, high):
 
 
 def phases(scene, high, victim, *moments):
-    """Milliseconds from each moment of one preemption to the next one: from the decision over MOMENTS to the first line."""
+    """Milliseconds of the phases of one preemption: from the decision to each of MOMENTS in turn, then to the placing of the job, then
+    to its first line."""
     job = scene.submit(high)
     came = scene.high.take(job)[job[0]]
     times = [scene.decided(job), *(moment(victim) for moment in moments), scene.placed(job), came]
@@ -249,7 +255,7 @@ def phases(scene, high, victim, *moments):
 
 
 def report(bench, name, rounds, own, idle, most, worst):
-    """The figures of ROUNDS, without phase OWN of each, and the phases' medians."""
+    """Add the figures of ROUNDS, each a list of phases in ms of which phase OWN does not count; log the medians of the phases."""
     rests = sorted(sum(phase for i, phase in enumerate(one) if i != own) for one in rounds)
     limit = timing.median(idle)
     bench.figure(f"{name}, median", timing.median(rests), "ms", at_most=most, limit=limit, limit_name="ms, on an idle node")
@@ -314,7 +320,8 @@ def single(bench, scene):
 
 
 def written_alone(folder, count, write, after=""):
-    """Seconds in which so many programs write these files at once. Each has a session of its own, as a step: the kernel shares CPUs by them."""
+    """Seconds in which COUNT programs write these files at once. Each has a session of its own, as steps have, because the kernel divides CPU
+    time by sessions (autogroup)."""
     began = time.monotonic()
     programs = []
     for i in range(count):
@@ -380,7 +387,7 @@ def periodic_run(instance, options, size, turns):
 
 
 def hashed_alone(folder, size):
-    """Seconds in which one program hashes such a file."""
+    """Seconds in which sha256sum hashes a file of SIZE bytes."""
     with open(f"{folder}/state", "wb") as file:
         file.write(os.urandom(size))
     began = time.perf_counter()

@@ -1,7 +1,7 @@
 """Whole processes that read: queue with 10,000 jobs pending, acct of 14,000 jobs, why and show of one job.
 
-The 14,000 jobs went through an instance whose launchers complete orders without starting anything; the 10,000 are held. A figure is
-the median of 30 processes, each from before it is made until it is gone, with its output thrown away.
+The 14,000 jobs went through an instance whose launchers complete orders without starting anything; the 10,000 pending ones are
+held. A figure is the median of 30 processes, each from before it is made until it is gone, with its output thrown away.
 """
 import time
 

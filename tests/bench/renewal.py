@@ -1,7 +1,7 @@
-"""Renewals: how many credentials one rota-credd renews in a minute, while 10,000 queued steps need them.
+"""Renewals: how many credentials one rota-credd renews in a minute, while 10,000 queued steps need 16 of them.
 
-A program of the site makes each new secret, as a stub of what asks a KDC or a token service. All credentials become due at once, and the time
-is that until the database has the last of them.
+A program of the site makes each new secret; here it stands for one that asks a KDC or a token service. All 400 credentials become due at
+once, and the time is that until the database has the last of them.
 """
 import os
 import time

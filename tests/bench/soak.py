@@ -1,9 +1,9 @@
 """An hour (--minutes) of mixed load at 70% of the best rate: the end compared with the beginning; memory and live data.
 
-The load is a seeded draw of arrays, graphs of steps, jobs over several nodes, and arrays that are cancelled half way. First as much
-of it as the instance takes, for the best rate; then jobs are submitted so that their steps come at 70% of that. Steps a minute are
-counted from the accounting when all is over. Live data is what does not grow with history: tables without partitions by job, and
-the indexes over steps, jobs and allocations that have not ended.
+The load is a seeded draw of arrays, graphs of steps, jobs over several nodes, and arrays that are cancelled as soon as they are submitted.
+First the queue is kept full for a minute, to measure the best rate. Then jobs are submitted so that their steps come at 70% of that rate.
+Steps a minute are counted from the accounting when all jobs have ended. Live data is what does not grow with history: tables without
+partitions by job, and partial indexes, such as those over steps, jobs and allocations that have not ended.
 """
 import random
 import threading
@@ -17,7 +17,7 @@ HEAD = "#!/bin/sh\n#ROTA --output=/dev/null --time=5:00\n"
 GRAPH = HEAD + "#ROTA step first\nhostname\n" + "".join(f"#ROTA step s{i} --after=first\nhostname\n" for i in range(8)) + \
     "#ROTA step last --after=" + ",".join(f"s{i}" for i in range(8)) + "\nhostname\n"
 WIDE = HEAD + "#ROTA --nodes=2 --ntasks-per-node=1 --run=tasks\nhostname\n"
-# Kinds of jobs: weight, script, steps of it, whether it is cancelled half way.
+# Kinds of jobs: weight in the draw, script (None: an array of hostname), number of steps, whether the job is cancelled after its submission.
 KINDS = {"array": (6, None, 50, False), "graph": (2, GRAPH, 10, False), "wide": (2, WIDE, 1, False), "cancelled": (1, None, 30, True)}
 LIVE = """select coalesce(sum(pg_table_size(c.oid)), 0), (select coalesce(sum(pg_relation_size(i.indexrelid)), 0)
 		from pg_index i join pg_class x on x.oid = i.indrelid where x.relnamespace = 'rota'::regnamespace and i.indpred is not null)
@@ -25,7 +25,7 @@ LIVE = """select coalesce(sum(pg_table_size(c.oid)), 0), (select coalesce(sum(pg
 
 
 class Load(threading.Thread):
-    """Submits until stopped: so many steps a second, or (None) as many as fit."""
+    """Submits until stopped: RATE steps a second; None: keeps the queue full."""
 
     def __init__(self, instance, seed, rate=None):
         super().__init__(daemon=True)
@@ -43,7 +43,7 @@ class Load(threading.Thread):
         self.steps += steps
 
     def full(self):
-        """Enough steps wait to keep every slot busy for a while, whatever comes next."""
+        """Whether enough jobs have not ended to keep every slot busy for a while, at 30 steps a job."""
         waiting = self.instance.sql("select count(*) from rota.job where ended_at is null")
         return int(waiting) * 30 > 8 * self.instance.nodes * SLOTS
 
@@ -71,14 +71,14 @@ class Load(threading.Thread):
 
 
 def ended(instance, bucket):
-    """Steps that ended in each part of so many seconds, without the first and the last part, which are not whole."""
+    """[(begin, steps ended a second)] of parts of BUCKET seconds, without the first and the last part, which are not whole."""
     rows = instance.sql(f"""select floor(extract(epoch from ended_at) / {bucket})::bigint, count(*) from rota.step
         where ended_at is not null and (job_id, step_id) not in (select job_id, step_id from rota.step_array) group by 1 order by 1""")
     return [(int(at) * bucket, int(count) / bucket) for at, count in rows][1:-1]
 
 
 class Sample:
-    """MiB by role, and MiB of live tables and their indexes, at one moment."""
+    """MiB of the daemons by role, and MiB of live tables and of partial indexes, at one moment."""
 
     def __init__(self, instance, began):
         pids = instance.pids()
@@ -107,7 +107,7 @@ def best(instance, seconds):
 
 
 def grown(bench, name, samples, of):
-    """The mean of the last tenth against that of the second, when every kind of job has run once."""
+    """The mean of the last tenth of the samples against that of the second tenth, when every kind of job has run."""
     part = max(1, len(samples) // 10)
     early, late = (sum(map(of, some)) / len(some) for some in (samples[part:2 * part] or samples, samples[-part:]))
     bench.figure(name, late, "MiB", bar="≤ 110% of early", at_most=1.1 * early, limit=early, limit_name="MiB early")

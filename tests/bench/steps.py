@@ -1,11 +1,11 @@
 """Sub-steps of one job: `rota run --each` in bulk against a bare loop, `rota run` in loops, what the daemons spend meanwhile, first byte.
 
 A job with all CPUs of its nodes waits. The programs of this benchmark run with the environment of that job, as its script would run
-them. The bulk and the bare loop (bare.c) take turns, three times each; a figure is the median of its turns. Both run /bin/true with one
-argument in the same environment: with an argument it also reads the locale, which is a quarter of its time. What the daemons spend is
-CPU of jobmgrd and PostgreSQL together, as the kernel counts it, until all sub-steps of the bulk are in acct. `xargs` keeps 32 commands
-of 0.2 s running, with and without `rota run`. The first byte is that of `hostname`, from before the start of `rota run`, beside the
-same for `hostname` alone.
+them. The bulk and the bare loop (bare.c) take turns, three times each; a figure is the median of its turns. Both run /bin/true in the
+same environment and with one argument, since with an argument /bin/true also reads the locale, which is a quarter of its time. What the
+daemons spend is the CPU time of jobmgrd and PostgreSQL together, as the kernel counts it, until all sub-steps of the bulk are in acct.
+`xargs` keeps 32 commands of 0.2 s running, with and without `rota run`. The time to the first byte of `hostname` is from before the start
+of `rota run`, beside the same for `hostname` alone.
 """
 import statistics
 import subprocess
@@ -18,7 +18,7 @@ NODES, SLOTS = 4, 16
 
 
 def bare(bench, job):
-    """The rate of the best run."""
+    """Programs a second, with the number in flight that gives the highest rate."""
     lines = bench.program("bare", "-a", 1, 0.05 if bench.toy else 2, "/bin/true", env=job.env).splitlines()
     return max(float(line.split()[1]) for line in lines)
 
@@ -30,7 +30,7 @@ def daemons(instance):
 
 
 def recorded(instance, job, count):
-    """Seconds until acct has so many ended sub-steps of the job."""
+    """Seconds until acct has COUNT ended sub-steps of the job."""
     began = time.monotonic()
     while int(instance.sql(f"select count(*) from acct.substep where job_id = {job.number} and ended_at is not null")) < count:
         time.sleep(0.02)
@@ -56,7 +56,7 @@ def bulk(bench, instance, job):
 
 
 def loops(bench, job, count):
-    """`rota run true` so often in each of so many loops of a shell."""
+    """Runs of `rota run true` a second, by COUNT shells with a loop each."""
     each = 3 if bench.toy else 1600 // count
     script = f'for i in $(seq {each}); do "$0" run true || exit 1; done'
     began = time.monotonic()
@@ -67,7 +67,7 @@ def loops(bench, job, count):
 
 
 def in_flight(bench, instance, job):
-    """Many short commands, 32 at a time: seconds with and without `rota run`, and what the daemons spend of a CPU."""
+    """Many short commands, 32 at a time: seconds with and without `rota run`, and the part of a CPU that the daemons spend."""
     size = 64 if bench.toy else 2103
     words = ["sleep", "0.05" if bench.toy else "0.2"]
 
@@ -86,6 +86,7 @@ def in_flight(bench, instance, job):
 
 
 def first_byte(words, env):
+    """Milliseconds from before the start of a program to the first byte of its output."""
     began = time.perf_counter()
     with subprocess.Popen(words, env=env, stdout=subprocess.PIPE, bufsize=0) as program:
         program.stdout.read(1)

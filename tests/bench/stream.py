@@ -1,8 +1,8 @@
 """Streams of a sub-step: from a key to its echo in a terminal, three clients with one that is frozen, bytes to a client.
 
-Keys are typed into a pseudo-terminal of the benchmark's own, one every 10 ms, and the time until the echo comes back is taken. `cat` in
-a bare pseudo-terminal is the limit. With three clients on one terminal the program prints without pause; the first client is frozen,
-the second one types, and the third one only reads. The echo is an upper-case letter in a flood of lower-case ones.
+The benchmark types keys into a pseudo-terminal, each one 10 ms after the echo of the one before, and measures the time until the echo comes
+back. The limit is `cat` in a bare pseudo-terminal. With three clients on one terminal, the program prints without pause; the first client
+is frozen, the second one types, and the third one only reads. The echo is an upper-case letter in a flood of lower-case ones.
 """
 import fcntl
 import multiprocessing
@@ -23,7 +23,7 @@ from lib.allocation import Allocation
 
 
 class Terminal:
-    """A program in a pseudo-terminal, as a person would have it; .end is the other end of it."""
+    """A program in a pseudo-terminal, as a person would have it; .end is the descriptor of its master side."""
 
     def __init__(self, words, env, folder):
         self.pid, self.end = pty.fork()
@@ -35,7 +35,7 @@ class Terminal:
         self.total = 0
 
     def comes(self, wanted, seconds):
-        """Read until these bytes have come; False if they do not."""
+        """Read until these bytes have come; False if they do not come within SECONDS."""
         until, last = time.monotonic() + seconds, b""
         while time.monotonic() < until:
             if not select.select([self.end], [], [], 0.1)[0]:
@@ -53,7 +53,7 @@ class Terminal:
 
     def echo(self, key):
         """Milliseconds from a key to its echo. A client that falls behind is sent the screen instead of what it lacks, so the echo may
-        be left out: then the key is typed again, and its time goes on."""
+        be left out: then the key is typed again after a second, and its time goes on."""
         began = time.perf_counter()
         for _ in range(60):
             os.write(self.end, key)
@@ -82,7 +82,7 @@ class Terminal:
 
 
 def echoes(words, env, folder, count):
-    """Sorted times of so many keys."""
+    """Sorted times from key to echo of COUNT keys, in ms."""
     terminal = Terminal(words, env, folder)
     try:
         os.write(terminal.end, b"!")
@@ -102,7 +102,7 @@ def keys(bench, job):
 
 
 def manager(job):
-    """The step manager of the job."""
+    """The process id of the step manager of the job."""
     for name in os.listdir("/proc"):
         try:
             with open(f"/proc/{name}/comm", encoding="ascii") as comm, open(f"/proc/{name}/environ", "rb") as environ:
@@ -154,7 +154,7 @@ def output(bench, instance, job):
 
 
 def received(words, **options):
-    """How many bytes the program writes, and in how many seconds."""
+    """(bytes that the program writes, seconds in which it does)."""
     began, total = time.monotonic(), 0
     with subprocess.Popen(words, stdout=subprocess.PIPE, **options) as program:
         while data := os.read(program.stdout.fileno(), 1 << 20):
@@ -163,7 +163,7 @@ def received(words, **options):
 
 
 def serve_tls(listener, folder, size):
-    """In a process of its own: send so many bytes to the first client."""
+    """Send SIZE bytes to the first client. Runs in a process of its own."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(f"{folder}/tls.crt", f"{folder}/tls.key")
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -174,7 +174,7 @@ def serve_tls(listener, folder, size):
 
 
 def bare_tls(folder, size):
-    """Seconds for so many bytes through TLS 1.3 over loopback, from one process to another that does nothing else."""
+    """Seconds for SIZE bytes through TLS 1.3 over loopback, from a process that does nothing else to this one."""
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=bench",
                     "-keyout", f"{folder}/tls.key", "-out", f"{folder}/tls.crt"], check=True, stderr=subprocess.DEVNULL)
     with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -1,9 +1,9 @@
 """Jobs submitted: whole processes one by one and from four loops, one connection, arrays of any size, a job of 1,000 steps.
 
-All jobs are submitted held, so that what is measured is submission and not what comes of it. A whole process is `rota submit` from
-before it is made until it is gone, as a script would run it; the limit beside it is the same for `/bin/true`. The four loops are
-shells. connection.c sends its requests one behind the other over one HTTP connection, each with a munge credential: first for one
-job each, then for a hundred. The job of 1,000 steps has a hundred layers of ten, each step after one of the layer before. Every
+All jobs are submitted held, so that what is measured is submission and not what comes of it. A whole process is `rota submit` from before
+it is made until it is gone, as a script would run it; the limit beside it is the same for `/bin/true`. The four loops are shells.
+connection.c sends its requests over one HTTP connection, each after the answer to the one before and with a munge credential: first for
+one job each, then for a hundred. The job of 1,000 steps has a hundred layers of ten, each step after one of the layer before. Every
 submission is committed to disk before it is answered.
 """
 import os
@@ -16,7 +16,7 @@ LOOP = "i=0; while [ $i -lt {count} ]; do rota submit --hold --parsable {path} >
 
 
 def loops(instance, path, count):
-    """Submissions a second of four shells with so many submissions each."""
+    """Submissions a second of four shells with COUNT submissions each."""
     began = time.perf_counter()
     shells = [subprocess.Popen(["sh", "-c", LOOP.format(count=count, path=path)], env=instance.env) for _ in range(4)]
     if any([shell.wait() for shell in shells]):

@@ -1,9 +1,9 @@
 """Tickets: a queue that outlives its Kerberos tickets many times (--minutes): no job starts with a dead one.
 
-Six arrays, each with a ticket of two minutes from one KDC, wait for a few CPUs. Four tickets can be renewed for as long as the queue
-lasts; two end in its middle, and are added anew after the others are through. Each element asks the KDC for a ticket of a service, and says
-so if it cannot. The log of the KDC says how often rota-credd asked it, and from the lives of the tickets follows how often it had to.
-Left out of a run of all benchmarks.
+Six arrays, each with a ticket of two minutes from one KDC, wait for a few CPUs, which need --minutes to run them. Four of the tickets can be
+renewed for an hour; the other two only for half of --minutes, and are added anew when the other arrays have ended. Each element asks the KDC
+for a service ticket, and ends with exit code 9 if it gets none. The KDC's log has how often rota-credd asked for a renewal; how often it had
+to ask follows from the lives of the tickets. A run of all benchmarks leaves this one out, unless it is at toy size.
 """
 import math
 import os
@@ -16,10 +16,10 @@ import typing
 TESTS = os.path.abspath(f"{os.path.dirname(__file__)}/../system")
 ISSUED = re.compile(r" AS_REQ .* authtime (\d+),")
 RENEWAL = re.compile(r" TGS_REQ .* authtime (\d+),.* for krbtgt/")
-DEAD = 9  # exit code of an element whose ticket is of no use
+DEAD = 9  # exit code of an element whose ticket gets it no service ticket
 SLOTS, TASK_S = 12, 2  # how many elements run at a time, and for how long
 
-# kdc.bash is made for bats, which has `eventually`.
+# kdc.bash calls `eventually`, which tests/system/helper.bash defines for bats.
 KDC = """eventually() { until "$@"; do sleep 0.1; done; }
 . {0}/kdc.bash
 kdc_up && echo "$KDC"
@@ -42,8 +42,8 @@ sleep {TASK_S}
 class Ticket(typing.NamedTuple):
     name: str  # of the credential
     life_s: int
-    renewable_s: int
-    began: int
+    renewable_s: int  # from `began` on
+    began: int  # seconds since 1970
 
 
 class Kdc:
@@ -55,19 +55,19 @@ class Kdc:
         self.tickets = []
 
     def ticket(self, name, life_s, renewable_s):
-        """The path of a ticket cache."""
+        """Have the KDC issue a ticket for the credential NAME; returns the path of its cache."""
         path = f"{self.folder}/cache"
         subprocess.run(["kinit", "-k", "-t", f"{self.folder}/keytab", "-c", f"FILE:{path}", "-l", f"{life_s}s", "-r", f"{renewable_s}s", "alice"], check=True)
         self.tickets.append(Ticket(name, life_s, renewable_s, self.log(ISSUED)[-1]))
         return path
 
     def log(self, pattern):
-        """When the tickets began that KDC log lines of this kind are about."""
+        """For each line of the KDC's log that matches PATTERN: when its ticket began, in seconds since 1970."""
         with open(f"{self.folder}/kdc.log", encoding="utf-8") as file:
             return [int(match[1]) for match in map(pattern.search, file) if match]
 
     def calls(self, ends):
-        """How often the KDC was asked to renew tickets, and how often it had to be: ends has until when each name was needed."""
+        """(how often the KDC was asked to renew tickets, how often it had to be). ends: {name: until when steps needed that credential}."""
         asked, least = self.log(RENEWAL), 0
         for ticket in self.tickets:
             until = min(ends[ticket.name], ticket.began + ticket.renewable_s)
@@ -94,7 +94,7 @@ def wait_until(bench, what, seconds, is_true):
 
 
 def queue(bench, instance, kdc, life_s, period_s):
-    """Queue the arrays, wait for their ends, and return how many elements were held in between."""
+    """Queue the arrays and wait for their ends; returns how many elements were held when all others had ended."""
     count = SLOTS * period_s // TASK_S // 6
     names = ("ends0", "lives0", "lives1", "ends1", "lives2", "lives3")
     path = instance.file("job.sh", JOB)
