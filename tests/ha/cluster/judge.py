@@ -31,14 +31,15 @@ class Judge:
         self.excused = set()  # findings that an earlier fault was allowed to cause
 
     def drain(self):
-        """Wait until nothing is left, for DRAIN seconds at most. Returns up to five steps that have not ended by then, as a text; empty: none."""
+        """Wait until nothing is left, for DRAIN seconds at most. Returns what is left then, as a text; empty: nothing."""
         until = time.monotonic() + DRAIN
         while time.monotonic() < until:
             if self.site.sql(LEFT) == [["0"]]:
                 return ""
             time.sleep(0.5)
-        return "; ".join(" ".join(row) for row in self.site.sql("""select internal.step_label(s.job_id, s.step_id), s.state, j.name
-            from rota.step s join rota.job j using (job_id) where s.ended_at is null limit 5"""))
+        steps = self.site.sql("""select internal.step_label(s.job_id, s.step_id), s.state, j.name
+            from rota.step s join rota.job j using (job_id) where s.ended_at is null limit 5""")
+        return "; ".join(" ".join(row) for row in steps) or "no step, but jobs, launch requests or allocations"
 
     def judge(self, may_lose):
         """(verdict, text of drain(), names of what the fault lost and was allowed to lose)."""

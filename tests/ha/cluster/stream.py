@@ -60,7 +60,7 @@ class Stream:
             return None
         begins = self.starts(0, self.array)
         since, until = longest_gap(self.marked, self.commits(self.marked))
-        return rate(begins, max(begins[0], self.marked - STEADY), self.marked), rate(begins, since, until)
+        return rate(begins, self.marked - STEADY, self.marked), rate(begins, since, until)
 
     def stop(self):
         """Wait until each submission is answered; raises if a client is not done within 150 s."""
