@@ -334,7 +334,7 @@ begin
 	return case
 		when p_bound.measure = 'running' then format('%s of at most %s%s', p_bound.held,
 			internal.text_count(p_bound.most, 'step'),
-			internal.limit_whose(p_bound, ' run'))
+			internal.limit_whose(p_bound, ' running'))
 		when p_bound.measure = 'time' then format('its time limit%s is longer than the %s s allowed to steps%s',
 			case when p_need < 'infinity' then ' of ' || p_need || ' s' end,
 			p_bound.most, internal.limit_whose(p_bound, ''))

@@ -231,7 +231,7 @@ select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[]', '{"account": "l
 select is(t.refused('bob', '{}', '{"account": "lab"}'), 'taken', 'the third');
 select is(t.refused('bob', '{}', '{"account": "lab"}'), '3 of at most 3 live steps on account "phys"', 'one too many');
 select is(t.refused('bob', '{"partition": "fast"}'), 'taken', 'elsewhere');
-select is(t.refused('bob', '{"partition": "fast"}'), '1 of at most 1 live step of "bob" are there in partition "fast"', 'one too many there');
+select is(t.refused('bob', '{"partition": "fast"}'), '1 of at most 1 live step of "bob" in partition "fast"', 'one too many there');
 select is(t.refused('alice', '{"partition": "fast"}'), 'taken', 'another user');
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.finish(:'j' || '.a') \g /dev/null
 select is(t.refused('bob', '{}', '{"account": "lab"}'), 'taken', 'one has ended');

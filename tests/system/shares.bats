@@ -172,7 +172,7 @@ runs() {
 	one=$(submit "$ALICE" --account=physics "$ROTA_TEST_DIR/sleep.sh")
 	two=$(submit "$ALICE" --account=physics "$ROTA_TEST_DIR/short.sh")
 	eventually runs "$one"
-	eventually why_has "$two" 'billing units are used or promised on account "physics" by its grant "spring"'
+	eventually why_has "$two" 'billing units used or promised on account "physics" by its grant "spring"'
 	[ "$(state "$two")" = pending ]
 	# Units that a grant had reserved for running steps and that were not used are free again.
 	rota cancel "$one"

@@ -74,7 +74,11 @@ def array_goes_on(site, stream):
     time.sleep(STEADY)  # nodes hold the rest meanwhile
     stream.mark()
     host_off(site, stream)
-    return lambda: site.each(HEADS, lambda name: site.machines[name].run("sed -i '/^ahead = /d' /etc/rota/rota.conf && systemctl restart rota-jobmgrd"))
+
+    def repair():
+        site.bring_back()
+        site.each(HEADS, lambda name: site.machines[name].run("sed -i '/^ahead = /d' /etc/rota/rota.conf && systemctl restart rota-jobmgrd"))
+    return repair
 
 
 def leader_too(site, stream):
