@@ -174,6 +174,7 @@ static void db_place_next(struct db *db, const struct err *e)
 		db_report_down(db, &all);
 	db->has_passed_over = false;
 	db->is_round_over = true;
+	db->is_first_round = false;
 }
 
 /* Record the error of a host that could not be reached. Hosts whose answer was late are passed over for a while, since each
@@ -197,6 +198,7 @@ void db_lost(struct db *db, const struct err *e)
 	db_disconnect(db);
 	db->state = DB_DOWN;
 	db->is_round_over = true;
+	db->is_first_round |= was_up;
 	queue_fail(db, &db->sent, e);
 	if (db->state != DB_CLOSED && was_up)
 		db_report_down(db, e);

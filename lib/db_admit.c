@@ -73,14 +73,16 @@ static bool admit_refuse(struct err *e, const char *host, const struct db_seen *
 		host, now->incarnation, (long long)now->timeline, seen->incarnation, (long long)seen->timeline, seen->began);
 }
 
-/* Close the connections to servers of other incarnations than that of `with`; the event loop makes them again. Connections to the
- * same server as `with` were made before its incarnation began, and stay. */
+/* Close the connections to servers of other incarnations than that of `with`. The event loop makes them again, first to the host
+ * of `with`: theirs may be lost. Connections to the same server as `with` were made before its incarnation began, and stay. */
 static void drop_others(const struct db *with)
 {
 	for (struct db *db = first; db; db = db->next)
 		if (db->state == DB_UP && strcmp(db->started, with->started) == 0) {
 			db->admitted = with->admitted;
 		} else if (db->state == DB_UP && !db_seen_is_same(&db->admitted, &with->admitted)) {
+			if (db->place_count == with->place_count) /* the same hosts, for another user of the database */
+				db->place = with->place;
 			db->state = DB_BROKEN;
 			event_active(db->deferred, 0, 0);
 		}

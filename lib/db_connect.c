@@ -5,7 +5,8 @@
  * Invariants:
  * - While connecting, only the event `read` watches the socket.
  * - Each attempt is at one host and has a deadline of its own, since libpq's connect_timeout does not apply to PQconnectPoll().
- *   So a host that does not answer does not delay the attempts at the other hosts; it is passed over for a while.
+ *   So a host that does not answer does not delay the attempts at the other hosts; it is passed over for a while. The first
+ *   attempt at one of several hosts fails after REACH_MS unless the host accepts the connection: a machine that is down does not.
  * - Through a pooler, a connection is up once db_pooler.c has found that it has a session of its own.
  * - libpq blocks to resolve host names. Where that is slow, the connection string should have hostaddr. */
 #include "lib/db_inside.h"
@@ -25,15 +26,16 @@ enum {
 	CONNECT_SECONDS = 10,  /* time for reaching a host, where the connection string has no connect_timeout */
 	CONNECT_REACHED = 6,   /* a connection string with one host: wait for the host's answer so many times connect_timeout */
 	CONNECT_LATE_MOST = 2, /* how often the time limit of CONNECT_REACHED may double */
+	REACH_MS = 300,	       /* several hosts: time for one to accept the connection in the first round */
 	POOLER_SECONDS = 10,   /* time for a notification to arrive through a pooler */
 	LATE_MS = 10000	       /* a host that did not answer in time is passed over for so long */
 };
 
 /* Set the time within which a connection must be made and all its functions prepared. */
-static void connect_limit(struct db *db, int seconds)
+static void connect_limit(struct db *db, int ms)
 {
-	struct timeval limit = {seconds, 0};
-	db->limit_s = seconds;
+	struct timeval limit = {ms / 1000, ms % 1000 * 1000};
+	db->limit_ms = ms;
 	evtimer_add(db->connect, &limit);
 }
 
@@ -66,7 +68,7 @@ static void on_pooler_refused(struct db *db, const struct err *e)
 
 static void on_pooler_notified(struct db *db)
 {
-	connect_limit(db, POOLER_SECONDS);
+	connect_limit(db, POOLER_SECONDS * 1000);
 }
 
 static void on_unlisten(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -198,16 +200,20 @@ static int connect_timeout(PGconn *conn)
 	return seconds > 0 ? seconds : CONNECT_SECONDS;
 }
 
-/* The host accepted the connection: if it is the only one, give it more time, and more each time that it was late. A new session
- * costs the server up to a tenth of a second of CPU time. When a thousand daemons connect at once, all sessions are ready late.
- * If the daemons gave up before, the server would start the same sessions again and again. */
+/* The host accepted the connection. One of several hosts has connect_timeout from now on. If it is the only one, give it more
+ * time, and more each time that it was late. A new session costs the server up to a tenth of a second of CPU time. When a
+ * thousand daemons connect at once, all sessions are ready late. If the daemons gave up before, the server would start the same
+ * sessions again and again. */
 static void connect_reached(struct db *db)
 {
 	int doubled = db->late < CONNECT_LATE_MOST ? db->late : CONNECT_LATE_MOST;
-	if (db->place_count > 1 || db->is_reached)
+	if (db->is_reached)
 		return;
 	db->is_reached = true;
-	connect_limit(db, connect_timeout(db->conn) * CONNECT_REACHED << doubled);
+	if (db->place_count == 1)
+		connect_limit(db, connect_timeout(db->conn) * 1000 * CONNECT_REACHED << doubled);
+	else if (db->is_first_round)
+		connect_limit(db, connect_timeout(db->conn) * 1000);
 }
 
 static void on_connecting(evutil_socket_t fd, short what, void *arg);
@@ -248,7 +254,7 @@ static void connect_start(struct db *db)
 		return;
 	}
 	db->is_reached = false;
-	connect_limit(db, connect_timeout(db->conn));
+	connect_limit(db, db->place_count > 1 && db->is_first_round ? REACH_MS : connect_timeout(db->conn) * 1000);
 	connect_wait(db, EV_WRITE);
 }
 
@@ -257,15 +263,16 @@ static void connect_late(struct db *db)
 	struct err e;
 	const char *host = PQhost(db->conn);
 	if (db->pooler) {
-		db_pooler_objection(db->pooler, host ? host : "", db->limit_s, &e);
+		db_pooler_objection(db->pooler, host ? host : "", db->limit_ms / 1000, &e);
 		connect_refused(db, &e);
 		return;
 	}
-	err_set(&e, "database connection: no answer from \"%s\" within %d second%s", host ? host : "", db->limit_s,
-		text_plural(db->limit_s));
+	err_set(&e, "database connection: no answer from \"%s\" within %g second%s", host ? host : "", db->limit_ms / 1000.0,
+		db->limit_ms == 1000 ? "" : "s");
 	strcpy(e.code, "08006");
 	db->late += db->is_reached;
-	db->late_until[db->place] = clock_ms() + LATE_MS;
+	if (db->is_reached || !db->is_first_round)
+		db->late_until[db->place] = clock_ms() + LATE_MS;
 	db_lost(db, &e);
 }
 
@@ -297,6 +304,7 @@ struct db *db_open(struct event_base *base, const char *conninfo, enum api_user 
 	db->user = user;
 	db->watcher = watcher;
 	db->backoff_ms = DB_BACKOFF_FIRST_MS;
+	db->is_first_round = true;
 	db_queue_reset(&db->sent);
 	db_queue_reset(&db->unsent);
 	db->connect = evtimer_new(base, db_on_connect, db);

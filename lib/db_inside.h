@@ -38,10 +38,11 @@ struct db {
 	int tried;	      /* hosts of the present round that failed or were passed over */
 	bool has_passed_over; /* a host was passed over in the present round */
 	bool is_round_over;   /* the next attempt begins a round */
+	bool is_first_round;  /* no round has ended since the connection was opened or lost */
 	/* failed attempts since the last success in which the only host was reached, and did not answer in time */
 	int late;
-	bool is_reached; /* the present attempt to connect has reached the only host */
-	int limit_s; /* deadline of the present attempt, in seconds from its start, or from the moment when it reached the host */
+	bool is_reached; /* the host of the present attempt to connect has accepted the connection */
+	int limit_ms;	 /* deadline of the present attempt, from its start, or from the moment when it reached the host */
 	enum api_user user;
 	const struct db_watcher *watcher;
 	char **channels;

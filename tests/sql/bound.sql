@@ -38,7 +38,7 @@ insert into t.holder values ('account', 'uni', '', ''), ('account', 'phys', '', 
 	('association', 'lab/alice', '', ' of "alice"'), ('qos', 'q', '', ''), ('qos', 'q', '_per_user', ' of "alice"'), ('partition', 'fast', '', ''), ('partition', 'fast', '_per_user', ' of "alice"');
 create table t.measure (key text, value jsonb, step jsonb, less text, words text);
 insert into t.measure values
-	('max_running', '2', '{}', '1', '2 of at most 2 steps%s run%s'),
+	('max_running', '2', '{}', '1', '2 of at most 2 steps%s running%s'),
 	('max_cpus', '5', '{"cpus_per_task": 2}', '1', '4 of at most 5 CPUs%s held%s, and it may need 2 more'),
 	('max_nodes', '5', '{"nodes_min": 2, "nodes_max": 2, "ntasks": 2}', '1', '4 of at most 5 nodes%s held%s, and it may need 2 more'),
 	('max_gres', '"gpu:5"', '{"gres": {"gpu": 2}}', '"gpu:1"', '4 of at most 5 gpu%s held%s, and it may need 2 more'),

@@ -283,6 +283,38 @@ static void test_silent_host(void **state)
 	close(next);
 }
 
+/* A host that does not even accept the connection, as a machine that is down, does not use up connect_timeout in the first round. */
+static void test_lost_host(void **state)
+{
+	(void)state;
+	struct event_base *base = event_base_new();
+	struct timeval patience = {40, 0};
+	int port[2], lost = silent_server(&port[0]), next = silent_server(&port[1]), waiting[4];
+	char reason[sizeof((struct err *)0)->message] = "", conninfo[200];
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port[0])};
+	assert_int_equal(listen(lost, 0), 0);
+	for (int i = 0; i < 4; i++) { /* the first ones fill its queue; the kernel ignores all others */
+		waiting[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		connect(waiting[i], (struct sockaddr *)&at, sizeof at);
+	}
+	snprintf(conninfo, sizeof conninfo,
+		 "host=127.0.0.1,127.0.0.1 port=%d,%d dbname=x user=x connect_timeout=60 sslmode=disable", port[0], port[1]);
+	struct db_watcher watcher = {.up = not_called, .down = on_down, .arg = reason};
+	struct event *visit = event_new(base, next, EV_READ, on_visit, base);
+	event_add(visit, NULL);
+	struct db *db = db_open(base, conninfo, API_NODEMGR, NULL, &watcher);
+	event_base_loopexit(base, &patience);
+	event_base_dispatch(base);
+	assert_true(event_base_got_break(base));
+	db_close(db);
+	event_free(visit);
+	event_base_free(base);
+	for (int i = 0; i < 4; i++)
+		close(waiting[i]);
+	close(lost);
+	close(next);
+}
+
 struct visits {
 	struct event_base *base;
 	int count, most;
@@ -374,6 +406,7 @@ int main(void)
 		cmocka_unit_test(test_conninfo_verifies_the_server),
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_silent_host),
+		cmocka_unit_test(test_lost_host),
 		cmocka_unit_test(test_late_host),
 		cmocka_unit_test(test_busy_host),
 	};
