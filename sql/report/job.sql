@@ -67,6 +67,7 @@ begin
 		join node n on n.node_id = a.node_id
 		left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 		where a.job_id = p_job and a.started_at is not null
+			and a.attempt > 0 -- not what was reserved for a step that waited
 		order by a.started_at, a.step_id, a.node_index
 		limit p_limit
 	) a);
