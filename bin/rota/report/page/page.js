@@ -75,6 +75,11 @@ function legend(states) {
 	return line;
 }
 
+// The title of a column in lower case, but for units and abbreviations.
+function titleText(column) {
+	return column.title.toLowerCase().replace(/\b(cpu|gpu)/, name => name.toUpperCase()).replace("gib", "GiB").replace("kwh", "kWh").replace("co2e", "CO2e");
+}
+
 function isText(column) {
 	return column.unit === "text" || column.unit === "time";
 }
@@ -89,7 +94,7 @@ function drawTable() {
 	add(page, "h2", {}, "Numbers");
 	const table = add(add(page, "div", {class: "wide"}), "table", {id: "numbers"});
 	const head = add(add(table, "thead", {}), "tr", {});
-	for (const c of columns) add(head, "th", {class: isText(c) ? "" : "number", title: c.help}, c.title.toLowerCase().replace("cpu", "CPU") + (c.unit === "mib" ? " (MiB)" : ""));
+	for (const c of columns) add(head, "th", {class: isText(c) ? "" : "number", title: c.help}, titleText(c) + (c.unit === "mib" ? " (MiB)" : ""));
 	const body = add(table, "tbody", {});
 	for (const row of data.rows) {
 		const line = add(body, "tr", {});
@@ -138,7 +143,7 @@ function drawLines(bar) {
 		scales: {x: {range: (u, from, until) => [from - period / 2, (seconds.length > 1 ? until : from) + period / 2]}, y: {range: [0, most > 0 ? most * 1.05 : 1]}},
 		axes: [{...axis, incrs: steps.filter(s => s >= period), space: 80, values: (u, ticks) => ticks.map(date)},
 			{...axis, size: 70, ...(bar.unit === "s" ? {values: (u, ticks) => ticks.map(t => words(t, "s"))} : {}),
-			label: bar.title.toLowerCase() + (UNITS[bar.unit] && !bar.title.toLowerCase().includes(UNITS[bar.unit]) ? " (" + UNITS[bar.unit] + ")" : "")}],
+			label: titleText(bar) + (UNITS[bar.unit] && !bar.title.toLowerCase().includes(UNITS[bar.unit]) ? " (" + UNITS[bar.unit] + ")" : "")}],
 		series: [{label: data.period, value: (u, second) => iso.has(second) ? words(iso.get(second), "time") : "–"},
 			...shown.map((name, i) => ({label: name, stroke: COLOURS[i % COLOURS.length], width: 2, points: {show: times.length < 50}, value: (u, v) => format(v)}))],
 		hooks: {ready: [u => Object.assign(holder.dataset, {from: u.scales.x.min, until: u.scales.x.max})]},
