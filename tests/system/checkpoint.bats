@@ -433,7 +433,7 @@ three_handle() {
 		echo "$i $1" >result
 	END
 	job=$(as "$EVE" rota submit --parsable --checkpoint=script:copy plain.sh word)
-	eventually eval '[ "$(cat done 2>/dev/null)" = 5 ]'
+	eventually eval '[ "$(cat done 2>/dev/null)" = 5 ] && [ "$(rota show --json "$job" | jq -r .jobs[0].state)" = running ]'
 	run -0 as "$EVE" rota checkpoint "$job" --end --wait
 	eventually has_left "$job"
 	echo 3 >done # a restore replaces what the program has written since
