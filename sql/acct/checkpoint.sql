@@ -3,7 +3,8 @@ create view internal.acct_checkpoint as
 select n.job_id, n.step_id, n.generation, n.user_name, n.account, n.step, n.array_index, n.attempt, n.driver, n.driver_version,
 	n.state, n.reason, n.asked_by, n.then_do, n.node, case when o.own then n.path end as path, n.files, n.bytes,
 	case when o.own then n.message end as message, n.asked_at, n.taking_at, n.complete_at, n.failed_at, n.restoring_at,
-	n.restored_at, n.restores, n.discarded_at, n.elapsed_s, n.saved_s, case when o.own then n.why end as why, n.needs
+	n.restored_at, n.restores, n.discarded_at, n.elapsed_s, n.saved_s, case when o.own then n.why end as why, n.needs,
+	n.consistency, n.tmpdir_bytes
 from internal.checkpoint_now n
 -- As in acct.job: only the owner and administrators see messages and paths.
 cross join lateral (select n.user_name = current_user or (select pg_has_role('rota_admin', 'member')) as own) o;
@@ -53,3 +54,9 @@ comment on column acct.checkpoint.why is
 comment on column acct.checkpoint.needs is
 	'What a node must have that an attempt goes on from it on: cpu (instruction sets), and others, as kernel and dmtcp, '
 	'which must be equal; null: nothing, or not complete.';
+comment on column acct.checkpoint.consistency is
+	'Why its files are one state: program: the program says that it has saved itself; processes: all processes of the step '
+	'were stopped at one moment; null: not complete, or not known.';
+comment on column acct.checkpoint.tmpdir_bytes is
+	'Bytes of .rota-tmpdir.tar, the one of its files that has the files of TMPDIR (--tmpdir); null: there is none, or the files '
+	'were removed.';

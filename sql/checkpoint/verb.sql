@@ -4,6 +4,10 @@ create view internal.checkpoint_now as
 select c.job_id, c.step_id, c.generation, j.user_name, j.account, r.name as step, s.array_index, c.attempt, c.driver,
 	c.driver_version, c.state, c.reason, c.asked_by, c.why, c.then_do, c.node, c.path, c.files, c.bytes, c.message, c.asked_at,
 	c.taking_at, c.complete_at, c.failed_at, c.restoring_at, c.restored_at, c.restores, c.discarded_at, c.needs,
+	case when c.complete_at is not null then d.consistency end as consistency,
+	(select f.bytes from rota.checkpoint_file f
+		where f.job_id = c.job_id and f.step_id = c.step_id and f.generation = c.generation and f.name = '.rota-tmpdir.tar')
+		as tmpdir_bytes,
 	extract(epoch from c.complete_at - c.taking_at)::double precision as elapsed_s,
 	-- Work that the checkpoint saves: since the checkpoint before, or since the start of the attempt.
 	extract(epoch from c.taking_at - coalesce((select max(o.taking_at) from rota.checkpoint o
@@ -13,7 +17,8 @@ from rota.checkpoint c
 join rota.job j on j.job_id = c.job_id
 join rota.step s on s.job_id = c.job_id and s.step_id = c.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-join rota.attempt t on t.job_id = c.job_id and t.step_id = c.step_id and t.attempt = c.attempt;
+join rota.attempt t on t.job_id = c.job_id and t.step_id = c.step_id and t.attempt = c.attempt
+left join internal.checkpoint_driver d on d.prefix = split_part(c.driver, ':', 1);
 comment on view internal.checkpoint_now is
 	'Checkpoints, one row each, with the seconds that they cost and the seconds of work that they saved.';
 

@@ -86,6 +86,21 @@ select is((select string_agg(coalesce(t.save(:'d' || '.a', '{"driver": "dmtcp", 
 select is((select string_agg(concat_ws(' ', generation, needs), ', ' order by generation) from acct.checkpoint where job_id = :d), '1 {"kernel": "6.1"}, 2 {"kernel": "6.1"}', 'the catalogue says what they need');
 select is(api.checkpoint_list(t.uid('alice'), 'alice', t.request(:'d', '{"generation": 2}')) #> '{checkpoints,0,needs}', '{"kernel": "6.1"}', 'also of one');
 select is(t.refused(format('select t.save(%L, %L)', :'d' || '.a', '{"needs": "6.1"}')), 'RT422', 'needs are an object');
+
+-- Why the files of a checkpoint are one state, and the archive of TMPDIR among them
+savepoint kinds;
+select t.says(:'d' || '.a', 'take') \g /dev/null
+select is((select string_agg(concat_ws(' ', generation, state, consistency), ', ' order by generation) from acct.checkpoint where job_id = :d), '1 complete processes, 2 complete processes, 3 taking',
+	'a driver that stops all processes; nothing is said of what is incomplete');
+select t.says(:'d' || '.a', 'complete', '{"generation": 3, "driver": "script:copy"}') \g /dev/null
+update rota.checkpoint set driver = 'app' where job_id = :d and generation = 1;
+update rota.checkpoint set driver = 'criu' where job_id = :d and generation = 2;
+select is((select string_agg(concat_ws(' ', driver, consistency), ', ' order by generation) from acct.checkpoint where job_id = :d), 'app program, criu processes, script:copy program', 'each driver');
+insert into rota.checkpoint_file (job_id, step_id, generation, name, bytes, sha256) select :d, step_id, 2, '.rota-tmpdir.tar', 10240, decode(repeat('ab', 32), 'hex') from t.step(:'d' || '.a');
+select is(api.checkpoint_list(t.uid('alice'), 'alice', t.request(:'d', '{"generation": 2}')) #> '{checkpoints,0}' @> '{"consistency": "processes", "tmpdir_bytes": 10240, "node": "n1"}', true, 'its owner sees both');
+select is((select string_agg(coalesce(tmpdir_bytes, 0)::text, ' ' order by generation) from acct.checkpoint where job_id = :d), '0 10240 0', 'as does accounting');
+rollback to kinds;
+
 select t.finish(:'d' || '.a', '{"exit": 0, "signal": 9, "cause": "node", "outcome": "node_fail"}'), t.later(), t.begun(:'d' || '.a') \g /dev/null
 select is(t.says(:'d' || '.a', 'begin') #- '{files}' #- '{path}', '{"kept": [1, 2], "wait_s": 60, "generation": 2, "driver": "dmtcp", "needs": {"kernel": "6.1"}}', 'the next attempt learns them');
 select is(t.says(:'d' || '.a', 'unmet', '{"generation": 2, "message": "the checkpoint needs kernel 6.1, and this node has 5.10"}'), '{}', 'its node has no such kernel');

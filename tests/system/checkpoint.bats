@@ -108,7 +108,10 @@ sql() {
 	run -0 rota checkpoint verify "$job"
 	[[ $output = "$job."*": checkpoint 1 is whole" ]]
 	run -0 rota checkpoint show "$job"
-	[[ $output = *"file           state"* ]]
+	[[ $output = *"file           state  "*" bytes  "*"  by n"[12]* ]]
+	[[ $output = *"consistency    program"* ]]
+	rota checkpoint show "$job" --json | jq -e '.checkpoints[0] | .consistency == "program" and .tmpdir_bytes == null and (.file_list | length) == 1 and (.node | test("^n[12]$"))
+		and .asked_at <= .taking_at and .taking_at <= .complete_at and .restoring_at == null and .restored_at == null'
 	run -0 rota show "$job"
 	[[ $output = *"Checkpoint  script: 1 complete, "* ]]
 	[ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0].checkpoints[0] | [.generation, .attempt, .state, .reason, .bytes > 0, .complete_at != null] | join(" ")')" = "1 1 complete user true true" ]
@@ -126,6 +129,7 @@ sql() {
 	[ "$(cat starts)" = "1 0 0
 2 2 300" ]
 	[ "$(rows)" = "1 discarded user, 2 discarded user" ]
+	[ "$(sql "select consistency || ' ' || (complete_at <= restoring_at and restoring_at <= restored_at and restored_at <= discarded_at) from acct.checkpoint where job_id = $job and generation = 2")" = "program true" ]
 	[ ! -e checkpoints ]
 }
 

@@ -193,8 +193,8 @@ static void row_show(const json_t *row)
 		free(text);
 	}
 	json_array_foreach (json_object_get(row, "file_list"), i, file)
-		printf("%-14s %s  %s bytes  %s\n", "file", format_text(file, "name"),
-		       format_count(json_object_get(file, "bytes")).s, format_text(file, "sha256"));
+		printf("%-14s %s  %s bytes  %s  by %s\n", "file", format_text(file, "name"),
+		       format_count(json_object_get(file, "bytes")).s, format_text(file, "sha256"), format_text(row, "node"));
 }
 
 static bool row_is_usable(const json_t *row)
