@@ -128,6 +128,15 @@ static bool find_restore(const struct driver_use *use, const json_t *from, bool 
 	return !*restores || driver_meets(use, json_object_get(from, "needs"), e);
 }
 
+/* Put the files of TMPDIR that the checkpoint has into the TMPDIR of this attempt. */
+static bool restore_tmpdir(const json_t *from, struct err *e)
+{
+	struct err why;
+	if (tmpdir_restore(checkpoint_step_variable("ROTA_TMPDIR"), json_string_value(json_object_get(from, "path")), &why))
+		return true;
+	return err_set(e, "could not restore the files of TMPDIR: %s", why.message);
+}
+
 /* Is this the path of the script, which the keeper has in a folder of this attempt, beside the file `asked`? */
 static bool is_of_attempt(const struct checkpoint *c, const char *path)
 {
@@ -169,10 +178,8 @@ static int start_from(const struct checkpoint *c, const struct driver_use *use, 
 	crash_point(CRASH_checkpoint_chosen);
 	if (step >= 0)
 		folder_each(step, clean_entry, json_object_get(from, "kept"));
-	bool ready =
-		step >= 0 && make_next(step, &e) &&
-		tmpdir_restore(checkpoint_step_variable("ROTA_TMPDIR"), json_string_value(json_object_get(from, "path")), &e) &&
-		(!use->driver->restores_processes || keep_scripts(c, step, &program, argv, &e));
+	bool ready = step >= 0 && make_next(step, &e) &&
+		     (!use->driver->restores_processes || keep_scripts(c, step, &program, argv, &e));
 	if (step >= 0)
 		close(step);
 	if (ready) {
@@ -215,7 +222,7 @@ int checkpoint_start(const struct checkpoint *c, const char *program, char **arg
 		return checkpoint_step_error(&e);
 	bool restores = false, ready = false;
 	json_t *from = choose_generation(c, use.driver, &e);
-	if (from && !(ready = find_restore(&use, from, &restores, &e)))
+	if (from && !(ready = find_restore(&use, from, &restores, &e) && restore_tmpdir(from, &e)))
 		report_unmet(c, from, &e);
 	/* An attempt that has ended stops here: the files may be those of the next attempt. */
 	json_t *begun = ready ? checkpoint_call(c->config, "began", describe_start(&use, why), CALL_LONG_S, &e) : NULL;

@@ -241,6 +241,8 @@ sql() {
 	run -0 rota restart "$job"
 	eventually eval '[ "$(rota show --json "$job" | jq -r ".jobs[0].steps[0].held")" = system ]'
 	grep -q "could not read checkpoint 1: could not open folder" out.*
+	run -0 rota why "$job"
+	[[ $output = *"could not go on from checkpoint 1 on n"[12]": could not read checkpoint 1: could not open folder"* ]]
 	[ "$(rows)" = "1 restoring user" ]
 	[ "$(ls)" = "$(printf '%s\n' away go out."$job" starts worker.sh)" ]
 	mv away checkpoints

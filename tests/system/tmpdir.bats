@@ -9,6 +9,7 @@ setup_file() {
 	chmod 755 "$BASE"
 	instance_up 2 --cpus 4 --mem 4000 --set node.grace=1 --set node.tmpdir="$BASE" || return 1
 	rota admin setting change requeue_delay_s --value=0
+	rota admin setting change checkpoint_pace_s --value=0
 	[ "$(id -u)" = 0 ] || return 0
 	users_add "$EVE"
 	export FOLDER=$ROTA_TEST_DIR/$EVE
@@ -18,6 +19,7 @@ setup_file() {
 teardown_file() {
 	local status=0
 	instance_down || status=1
+	! mountpoint -q "$BASE" || umount -l "$BASE"
 	rm -rf -- "$BASE"
 	! id "$EVE" >/dev/null 2>&1 || users_remove "$EVE" || status=1
 	return "$status"
@@ -97,6 +99,45 @@ attempt_of() {
 	grep -qx './--option f [0-9]* ' restored
 	grep -qx 42 restored
 	[ "$(id -u)" != 0 ] || ! grep -q foreign restored
+	eventually is_empty
+}
+
+@test "without space for what a checkpoint has of it, the step does not go on, and rota why says so" {
+	need_root
+	cat >job.sh <<-'END'
+		#!/bin/bash
+		#ROTA --tmpdir --checkpoint=app --checkpoint-signal=B:USR1 --output=out.%j --open-mode=append
+		trap 'asked=1' USR1
+		if [ -n "$ROTA_RESTART" ]; then
+			cmp "$TMPDIR/big" big && echo same >restored
+			exit 0
+		fi
+		cp big "$TMPDIR"
+		touch ready
+		while :; do
+			[ -z "$asked" ] || { asked= && rota checkpoint --done; }
+			sleep 0.05
+		done
+	END
+	head -c 3000000 /dev/urandom >big
+	job=$(rota submit --parsable job.sh)
+	eventually test -e ready
+	eventually attempt_of "$job" 1
+	rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	run -0 rota checkpoint show "$job"
+	[[ $output = *"tmpdir_bytes   30"* && $output = *"file           .rota-tmpdir.tar  "*"  by n"[12]* ]]
+	mount -t tmpfs -o size=1m,mode=755 rota "$BASE"
+	rota restart "$job"
+	is_held() { [ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0].held')" = system ]; }
+	eventually is_held
+	run rota why "$job"
+	eventually umount "$BASE"
+	[[ $output = *"could not go on from checkpoint 1 on n"[12]": could not restore the files of TMPDIR: tar of TMPDIR ended with exit code 2"* ]]
+	[ "$(sql "select state || ' ' || restores from acct.checkpoint where job_id = $job")" = "restoring 0" ]
+	rota release "$job"
+	rota wait "$job"
+	[ "$(cat restored)" = same ]
 	eventually is_empty
 }
 
