@@ -36,6 +36,35 @@ comment on function internal.checkpoint_unread(rota.checkpoint) is
 	'Nodes on which attempts could recently not go on from a checkpoint, and why: its files are not visible on the node, or '
 	'its driver failed. The first node of an attempt is the one that reads the checkpoint.';
 
+create function internal.checkpoint_small(p_from rota.checkpoint, out nodes text[], out lacks text)
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+declare
+	v_image_mb bigint;
+begin
+	if not exists (select from internal.checkpoint_driver d where d.prefix = p_from.driver and d.has_memory) then
+		return;
+	end if;
+	v_image_mb := (p_from.bytes - coalesce((select f.bytes from checkpoint_file f
+		where f.job_id = p_from.job_id and f.step_id = p_from.step_id and f.generation = p_from.generation
+			and f.name = '.rota-tmpdir.tar'), 0)) / 1048576;
+	select array_agg(n.name order by n.name), format('%s MiB of memory', min(x.needed_mb)) into nodes, lacks
+	from step s
+	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+	join partition p on p.partition = s.queue
+	join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = p_from.attempt and a.node_index = 0
+	left join node h on h.node_id = a.node_id
+	-- An image may be larger than the memory that the program could have, as parts of it are shared: that much is enough.
+	cross join lateral (select least(v_image_mb, coalesce(nullif(a.mem_mb, 0), h.mem_mb)) as needed_mb,
+		case when r.exclusive then 0 else coalesce(r.mem_mb, coalesce(r.mem_per_cpu_mb, p.default_mem_per_cpu_mb)
+			* greatest(r.cpus_per_task, a.cpus), 0) end as asked_mb) x
+	join partition_node o on o.partition = s.queue
+	join node n on n.node_id = o.node_id and least(coalesce(nullif(x.asked_mb, 0), n.mem_mb), n.mem_mb) < x.needed_mb
+	where s.job_id = p_from.job_id and s.step_id = p_from.step_id;
+end $$;
+comment on function internal.checkpoint_small(rota.checkpoint) is
+	'Nodes of its partition on which a step would have less memory than its checkpoint restores, and that memory as text; nodes '
+	'is null: there is no such node.';
+
 create function internal.nodes_remain(p_job bigint, p_step int, p_without text[]) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
@@ -79,6 +108,11 @@ begin
 		select l.job_id, l.step_id, (l.latest).generation, f.nodes, f.lacks
 		from latest l
 		join lacking f on f.needs = l.needs and f.queue = l.queue
+		union all
+		select l.job_id, l.step_id, (l.latest).generation, m.nodes, m.lacks
+		from latest l
+		cross join lateral internal.checkpoint_small(l.latest) m
+		where m.nodes is not null
 	), unread as materialized (
 		select l.job_id, l.step_id, (l.latest).generation, u.node, u.message, x.nodes as without
 		from latest l

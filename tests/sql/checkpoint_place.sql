@@ -72,6 +72,27 @@ select is(t.asks(:k), 'n4 true', 'of those that it may have');
 update rota.step_request set nodelist = '{n1,n2,n3}' where job_id = :k;
 select is(t.asks(:k), 'n1,n4 false', 'or as many');
 
+-- Memory of the image, which its step must be able to have
+select t.submit('alice', '[{"name": "a", "mem_mb": 1000, "checkpoint": {"driver": "dmtcp", "keep": 2}}]') as m, t.submit('alice', '[{"name": "a", "mem_mb": 0, "checkpoint": {"driver": "criu", "keep": 2}}]') as w \gset
+select t.start(:'m' || '.a', '{1}'), t.run(:'m' || '.a'), t.takes(:'m' || '.a', null), t.lost(:'m' || '.a') \g /dev/null
+select t.start(:'w' || '.a', '{1}', '{"mem_mb": 4000}'), t.run(:'w' || '.a'), t.takes(:'w' || '.a', null), t.lost(:'w' || '.a') \g /dev/null
+update rota.checkpoint set bytes = 300 * 1048576, driver = case job_id when :m then 'dmtcp' else 'criu' end where job_id in (:m, :w);
+select is(t.asks(:m) || t.asks(:w), ' true true', 'as much as before');
+update rota.step_request set mem_mb = 200 where job_id = :m;
+select is(t.asks(:m), 'n1,n2,n3,n4 false', 'less memory than the image has');
+select is(t.why(:m), 'checkpoint 1 cannot go on on n1,n2,n3,n4: it needs 300 MiB of memory', 'which rota why says');
+insert into rota.checkpoint_file (job_id, step_id, generation, name, bytes, sha256) values (:m, 0, 1, '.rota-tmpdir.tar', 101 * 1048576, decode(repeat('ab', 32), 'hex'));
+select is(t.asks(:m), ' true', 'the files of TMPDIR are no memory');
+delete from rota.checkpoint_file where job_id = :m and name = '.rota-tmpdir.tar';
+update rota.allocation set mem_mb = 200 where job_id = :m;
+select is(t.asks(:m), ' true', 'an image larger than the memory that the program had is restored as before');
+update rota.allocation set mem_mb = 1000 where job_id = :m;
+update rota.checkpoint set driver = 'app' where job_id = :m;
+select is(t.asks(:m), ' true', 'a program that reads its files itself');
+update rota.node set mem_mb = 250 where name = 'n2';
+select is(t.asks(:w), 'n2 false', 'a step that gets all memory of its nodes: not on a smaller node');
+update rota.node set mem_mb = 4000 where name = 'n2';
+
 -- Several steps at a time
 update rota.checkpoint set needs = '{"kernel": "6.1"}' where job_id in (:j, :k);
 select t.has('n1', '{"kernel": "6.1"}'), t.has('n2', '{"kernel": "6.2"}'), t.has('n3', '{"kernel": "6.2"}') \g /dev/null
