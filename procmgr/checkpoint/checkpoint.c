@@ -108,24 +108,25 @@ static json_t *make_generation(int step, const char *number, char *const *files,
 
 /* A checkpoint to make: of `files` that the program has written, or of what the driver saves if `saves` is true. `fail`: why it
  * cannot be made; NULL: it can. `reason`: why it is made; NULL: a request in the database may say why. `ended`: the program has
- * ended. */
+ * ended. `needs`: what a restart needs, as the driver said when it had saved the step; NULL: nothing. */
 struct making {
 	char *const *files;
 	const char *reason, *fail;
 	bool saves, ended;
+	json_t *needs;
 };
 
 /* Add to the report which driver took the checkpoint, and what a node needs to restore it. */
-static void describe_driver(const struct checkpoint *c, const struct driver_use *use, bool saves, json_t *report)
+static void describe_driver(const struct checkpoint *c, const struct driver_use *use, const struct making *m, json_t *report)
 {
-	json_t *needs = saves && use->driver->needs ? use->driver->needs(use) : NULL;
-	const json_t *version = json_object_get(needs, use->driver->prefix);
-	char *name = saves ? driver_full_name(use) : xstrdup(strncmp(c->driver, "script:", 7) == 0 ? c->driver : "app");
+	const json_t *own = json_object_get(m->needs, use->driver->prefix),
+		     *version = own ? own : json_object_get(m->needs, "version");
+	char *name = m->saves ? driver_full_name(use) : xstrdup(strncmp(c->driver, "script:", 7) == 0 ? c->driver : "app");
 	json_object_set_new(report, "driver", json_string(name));
-	if (version || !needs) /* a driver that has needs is not of Rota's version */
+	if (version || !m->needs) /* a driver that has needs is not of Rota's version */
 		json_object_set_new(report, "version", version ? json_incref((json_t *)version) : json_string(ROTA_VERSION));
-	if (needs)
-		json_object_set_new(report, "needs", needs);
+	if (m->needs)
+		json_object_set(report, "needs", m->needs);
 	free(name);
 }
 
@@ -147,7 +148,7 @@ static int report_generation(const struct checkpoint *c, const struct making *m,
 	json_object_set_new(report, "files", list);
 	json_object_set_new(report, "path", json_string(path));
 	json_object_set_new(report, "ended", json_boolean(m->ended));
-	describe_driver(c, use, m->saves, report);
+	describe_driver(c, use, m, report);
 	free(path);
 	answer = checkpoint_call(c->config, "complete", report, seconds, e);
 	crash_point(CRASH_checkpoint_complete);
@@ -163,13 +164,19 @@ static int report_generation(const struct checkpoint *c, const struct making *m,
 	return good ? 0 : checkpoint_step_error(e);
 }
 
-static json_t *make_files(const struct making *m, const struct driver_use *use, int step, const char *number, struct err *e)
+/* Have the driver save the step, and say what a restart needs. */
+static bool save_step(struct making *m, const struct driver_use *use, struct err *e)
+{
+	return use->driver->checkpoint(use, e) && (!use->driver->needs || use->driver->needs(use, &m->needs, e));
+}
+
+static json_t *make_files(struct making *m, const struct driver_use *use, int step, const char *number, struct err *e)
 {
 	if (m->fail) {
 		err_set(e, "%s", m->fail);
 		return NULL;
 	}
-	return !m->saves || use->driver->checkpoint(use, e) ? make_generation(step, number, m->files, e) : NULL;
+	return !m->saves || save_step(m, use, e) ? make_generation(step, number, m->files, e) : NULL;
 }
 
 /* Lock the step's folder, since only one checkpoint of a step is made at a time. With `at_once`, fails if another one is being
@@ -215,11 +222,13 @@ static int make_checkpoint(const struct checkpoint *c, struct making *m)
 	if (taking) {
 		checkpoint_step_wait(&use, taking);
 		snprintf(number, sizeof number, "%lld", (long long)json_integer_value(json_object_get(taking, "generation")));
-		code = report_generation(c, m, &use, step, number, make_files(m, &use, step, number, &e), &e);
+		json_t *list = make_files(m, &use, step, number, &e);
+		code = report_generation(c, m, &use, step, number, list, &e);
 	} else {
 		checkpoint_step_error(&e);
 	}
 	json_decref(taking);
+	json_decref(m->needs);
 	close(step);
 	return code;
 }

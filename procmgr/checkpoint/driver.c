@@ -151,8 +151,8 @@ bool driver_meets(const struct driver_use *use, const json_t *needs, struct err 
 {
 	const char *name;
 	const json_t *wanted;
-	json_t *has = use->driver->needs ? use->driver->needs(use) : NULL;
-	bool met = true;
+	json_t *has = NULL;
+	bool met = json_object_size(needs) == 0 || !use->driver->needs || use->driver->needs(use, &has, e);
 	json_object_foreach ((json_t *)needs, name, wanted) {
 		const char *had = json_string_value(json_object_get(has, name)), *text = json_string_value(wanted);
 		met = met && text && need_is_met(name, text, had ? had : "", e);

@@ -42,9 +42,10 @@ struct driver {
 	enum folder_match (*verify)(int folder, const json_t *files, struct err *e);
 	/* Remove the checkpoint `name` from the folder of its step. */
 	bool (*discard)(int step, const char *name);
-	/* Returns the facts of this node, {NAME: TEXT}, that another node must share to restart a checkpoint taken here. NULL:
-	 * any node can. */
-	json_t *(*needs)(const struct driver_use *use);
+	/* Set *needs to the facts of this node, {NAME: TEXT}, that another node must share to restart a checkpoint taken here;
+	 * NULL: any node can. Returns false with an error if they could not be found out. The pointer is NULL for a driver
+	 * without needs. */
+	bool (*needs)(const struct driver_use *use, json_t **needs, struct err *e);
 	/* suspend: have all programs of the step, or none, leave its devices before the step is suspended. resume: have them
 	 * use the devices again when the step goes on. NULL: the driver handles no devices. */
 	bool (*suspend)(const struct driver_use *use, struct err *e);

@@ -392,9 +392,11 @@ static bool dmtcp_checkpoint(const struct driver_use *use, struct err *e)
 	return good;
 }
 
-static json_t *dmtcp_needs(const struct driver_use *use)
+static bool dmtcp_needs(const struct driver_use *use, json_t **needs, struct err *e)
 {
-	return restart_facts(use->folder, "");
+	(void)e;
+	*needs = restart_facts(use->folder, "");
+	return true;
 }
 
 const struct driver driver_dmtcp = {

@@ -1,6 +1,6 @@
 /* bounded_run.c - runs a program for a bounded time.
  *
- * Called by: criu_init.c, driver_dmtcp.c, driver_cuda.c, restart_facts.c. */
+ * Called by: criu_init.c, driver_dmtcp.c, driver_cuda.c, driver_script.c, restart_facts.c. */
 #include "procmgr/record/bounded_run.h"
 
 #include <errno.h>

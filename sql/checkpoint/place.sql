@@ -2,6 +2,7 @@
 --
 -- Called by: api.schedule_pending, so that the step is not placed there, and internal.why_step.
 -- Invariants:
+-- - The needs of a driver script:NAME are compared by the attempt, apart from names of nodes: no node has registered such facts.
 -- - The facts of nodes are those that their agents found when they registered (rota.node.found, member restart). A node without
 --   such facts stays a candidate: the attempt finds out there.
 
@@ -65,6 +66,22 @@ comment on function internal.checkpoint_small(rota.checkpoint) is
 	'Nodes of its partition on which a step would have less memory than its checkpoint restores, and that memory as text; nodes '
 	'is null: there is no such node.';
 
+create function internal.checkpoint_bound(p_from rota.checkpoint, out nodes text[], out lacks text)
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	if p_from.driver like 'script:%' and p_from.needs ? 'nodes' then
+		nodes := (select array_agg(n.name order by n.name)
+			from step s
+			join partition_node p on p.partition = s.queue
+			join node n on n.node_id = p.node_id and n.name <> all (string_to_array(p_from.needs ->> 'nodes', ','))
+			where s.job_id = p_from.job_id and s.step_id = p_from.step_id);
+		lacks := 'nodes ' || (p_from.needs ->> 'nodes');
+	end if;
+end $$;
+comment on function internal.checkpoint_bound(rota.checkpoint) is
+	'Other nodes of its partition than those to which the driver of a checkpoint is bound (need nodes of script:NAME), and the '
+	'names of these as text; nodes is null: there are none, or the driver is not bound to nodes.';
+
 create function internal.nodes_remain(p_job bigint, p_step int, p_without text[]) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
@@ -87,11 +104,11 @@ language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return query
 	with latest as materialized (
-		select o.job_id, o.step_id, s.queue, c as latest, c.needs
+		select o.job_id, o.step_id, s.queue, c as latest, case when c.driver not like 'script:%' then c.needs end as needs
 		from unnest(p_jobs, p_steps) as o (job_id, step_id)
 		join step s on s.job_id = o.job_id and s.step_id = o.step_id
-		cross join lateral (select e::rota.checkpoint as c, e.needs from internal.checkpoint_eligible(o.job_id, o.step_id) e
-			order by e.generation desc limit 1) c
+		cross join lateral (select e::rota.checkpoint as c, e.driver, e.needs
+			from internal.checkpoint_eligible(o.job_id, o.step_id) e order by e.generation desc limit 1) c
 	), kinds as materialized ( -- nodes have few kinds of hardware and software, and steps few needs
 		select k.needs, h.has, internal.need_lacking(k.needs, h.has) as lacks
 		from (select distinct l.needs from latest l where l.needs is not null) k
@@ -113,6 +130,11 @@ begin
 		from latest l
 		cross join lateral internal.checkpoint_small(l.latest) m
 		where m.nodes is not null
+		union all
+		select l.job_id, l.step_id, (l.latest).generation, b.nodes, b.lacks
+		from latest l
+		cross join lateral internal.checkpoint_bound(l.latest) b
+		where b.nodes is not null
 	), unread as materialized (
 		select l.job_id, l.step_id, (l.latest).generation, u.node, u.message, x.nodes as without
 		from latest l

@@ -93,6 +93,15 @@ update rota.node set mem_mb = 250 where name = 'n2';
 select is(t.asks(:w), 'n2 false', 'a step that gets all memory of its nodes: not on a smaller node');
 update rota.node set mem_mb = 4000 where name = 'n2';
 
+-- Needs of a driver of the site: nodes of these names, and others that only the attempt compares
+select t.submit('alice', :'saves') as b \gset
+select t.start(:'b' || '.a'), t.run(:'b' || '.a'), t.takes(:'b' || '.a', '{"nodes": "n1,n3", "kernel": "9", "library": "7"}'), t.lost(:'b' || '.a') \g /dev/null
+update rota.checkpoint set driver = 'script:mana' where job_id = :b;
+select is(t.asks(:b), 'n2,n4 false', 'on the same nodes only');
+select is(t.why(:b), 'checkpoint 1 cannot go on on n2,n4: it needs nodes n1,n3', 'which rota why says');
+update rota.checkpoint set needs = '{"kernel": "9"}' where job_id = :b;
+select is(t.asks(:b), ' true', 'no node has said whether it has what a driver of the site needs');
+
 -- Several steps at a time
 update rota.checkpoint set needs = '{"kernel": "6.1"}' where job_id in (:j, :k);
 select t.has('n1', '{"kernel": "6.1"}'), t.has('n2', '{"kernel": "6.2"}'), t.has('n3', '{"kernel": "6.2"}') \g /dev/null

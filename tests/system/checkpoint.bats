@@ -34,9 +34,14 @@ setup() {
 }
 
 # site_drivers: drivers of the site. copy: for programs that keep their progress in a file done. broken: cannot save. half: has no
-# program restart.
+# program restart. bound: as copy, on the same nodes only, and with the same library; it does not know what it needs where there is no
+# library.
 site_drivers() {
-	mkdir "$DRIVERS"/{copy,broken,half}
+	mkdir "$DRIVERS"/{copy,broken,half,bound}
+	printf '#!/bin/sh\nexec "$@"\n' >"$DRIVERS/bound/start"
+	printf '#!/bin/sh\ncp done "$ROTA_CHECKPOINT_DIR"\n' >"$DRIVERS/bound/checkpoint"
+	printf '#!/bin/sh\ncp "$ROTA_RESTART_DIR/done" done\nexec "$@"\n' >"$DRIVERS/bound/restart"
+	printf '#!/bin/sh\necho "nodes $ROTA_NODELIST"\necho "version 5.1 of bound"\nlibrary=$(cat library) || exit 3\necho "library $library"\n' >"$DRIVERS/bound/needs"
 	printf '#!/bin/sh\necho "start $(id -u)" >>calls\nexec "$@"\n' | tee "$DRIVERS"/{copy,broken,half}/start >/dev/null
 	printf '#!/bin/sh\necho "checkpoint $(id -u)" >>calls\ncp done "$ROTA_CHECKPOINT_DIR"\n' | tee "$DRIVERS"/{copy,half}/checkpoint >/dev/null
 	printf '#!/bin/sh\nexit 7\n' >"$DRIVERS/broken/checkpoint"
@@ -453,6 +458,39 @@ three_handle() {
 checkpoint $(id -u "$EVE")
 restart $(id -u "$EVE")" ]
 	[ "$(sql "select string_agg(distinct driver, ',') from acct.checkpoint where job_id = $job")" = script:copy ]
+}
+
+@test "a driver of the site is bound to nodes of the same names, and to what else it names" {
+	printf '#!/bin/sh\n[ -n "$ROTA_RESTART" ] || echo begun >done\necho "$ROTA_NODE $(cat done)" >>starts\nuntil [ -e go ]; do sleep 0.05; done\n' >bound.sh
+	echo 7 >library
+	job=$(rota submit --parsable --checkpoint=script:bound --output=out.%j --open-mode=append bound.sh)
+	eventually waits_bound 1
+	read -r node _ <starts
+	mv library away
+	run -1 rota checkpoint "$job" --wait
+	[[ $output = *"driver script:bound: its program needs ended with exit code 3"* ]]
+	mv away library
+	run -0 rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	[ "$(sql "select concat_ws(' ', driver_version, needs ->> 'nodes', needs ->> 'library', consistency) from acct.checkpoint where job_id = $job and generation = 2")" = "5.1 of bound $node 7 program" ]
+	other=n$((3 - ${node#n}))
+	run -0 rota restart "$job" --to "$other"
+	eventually eval '[[ $(rota why "$job") = *"checkpoint 2 cannot go on on $other: it needs nodes $node"* ]]'
+	echo 8 >library
+	run -0 rota restart "$job" --to "$node"
+	eventually eval '[ "$(rota show --json "$job" | jq -r ".jobs[0].steps[0].held")" = system ]'
+	run -0 rota why "$job"
+	[[ $output = *"could not go on from checkpoint 2 on $node: the checkpoint needs library 7, and this node has 8"* ]]
+	echo 7 >library
+	touch go
+	run -0 rota release "$job"
+	run -0 rota wait "$job"
+	[ "$(cat starts)" = "$node begun
+$node begun" ]
+}
+
+waits_bound() {
+	[ "$(wc -l 2>/dev/null <starts)" = "$1" ] && [ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0].state')" = running ]
 }
 
 @test "a driver that cannot save, or is not there, says so; so does a program that handles no signal" {
