@@ -76,6 +76,29 @@ states_of() {
 	[ "$(wc -l <inodes) $(uniq inodes | wc -l)" = "2 1" ]
 }
 
+@test "a step that goes on from a checkpoint on another node has its data there" {
+	cat >saves <<-'END'
+		trap 'asked=1' USR1
+		echo "$ROTA_NODE ${ROTA_RESTART:-0} $(cat "$ROTA_SCRATCH/in/a")" >>ran
+		[ -z "$ROTA_RESTART" ] || exit 0
+		while :; do
+			[ -z "$asked" ] || { asked= && touch "$ROTA_CHECKPOINT_DIR/state" && rota checkpoint --done; }
+			sleep 0.05
+		done
+	END
+	script '#ROTA --checkpoint=app --checkpoint-signal=B:USR1' '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/' 'exec bash saves'
+	job=$(rota submit --parsable job.sh)
+	has_run() { [ -s ran ] && [ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0].state')" = running ]; }
+	eventually has_run
+	read -r from _ <ran
+	to=n$((${from#n} % 3 + 1))
+	rota migrate "$job" --to "$to"
+	rota wait "$job"
+	[ "$(cat ran)" = "$from 0 data
+$to 1 data" ]
+	eventually eval '[[ $(states_of "$job") = *"in '"$to"' done"* ]]'
+}
+
 @test "a scratch folder that cannot be made is said in the row" {
 	[ "$(id -u)" = 0 ] || skip "needs root, whose steps make folders anywhere but here"
 	script '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/' 'touch ran'
