@@ -60,3 +60,25 @@ comment on column acct.checkpoint.consistency is
 comment on column acct.checkpoint.tmpdir_bytes is
 	'Bytes of .rota-tmpdir.tar, the one of its files that has the files of TMPDIR (--tmpdir); null: there is none, or the files '
 	'were removed.';
+
+-- Files of checkpoints that can be used.
+create view internal.acct_checkpoint_file as
+select f.job_id, f.step_id, f.generation, j.user_name, j.account, c.node, case when o.own then f.name end as name, f.bytes,
+	case when o.own then encode(f.sha256, 'hex') end as sha256
+from rota.checkpoint_file f
+join rota.checkpoint c on c.job_id = f.job_id and c.step_id = f.step_id and c.generation = f.generation
+join rota.job j on j.job_id = f.job_id
+cross join lateral (select j.user_name = current_user or (select pg_has_role('rota_admin', 'member')) as own) o;
+select internal.owner_view('checkpoint_file');
+comment on view acct.checkpoint_file is 'Files of checkpoints, one row each, as long as the checkpoint can be used.';
+comment on column acct.checkpoint_file.job_id is 'Number of the job.';
+comment on column acct.checkpoint_file.step_id is 'Number of the step in the job.';
+comment on column acct.checkpoint_file.generation is 'Number of the checkpoint among those of the step, from 1.';
+comment on column acct.checkpoint_file.user_name is 'Login name of the job''s owner.';
+comment on column acct.checkpoint_file.account is 'Account that pays; null: none.';
+comment on column acct.checkpoint_file.node is 'Node that wrote the file.';
+comment on column acct.checkpoint_file.name is
+	'Path of the file in the folder of the checkpoint; null: you are neither the job''s owner nor an administrator.';
+comment on column acct.checkpoint_file.bytes is 'Size of the file.';
+comment on column acct.checkpoint_file.sha256 is
+	'SHA-256 of the file, hex; null: you are neither the job''s owner nor an administrator.';

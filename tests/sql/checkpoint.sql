@@ -99,6 +99,11 @@ select is((select string_agg(concat_ws(' ', driver, consistency), ', ' order by 
 insert into rota.checkpoint_file (job_id, step_id, generation, name, bytes, sha256) select :d, step_id, 2, '.rota-tmpdir.tar', 10240, decode(repeat('ab', 32), 'hex') from t.step(:'d' || '.a');
 select is(api.checkpoint_list(t.uid('alice'), 'alice', t.request(:'d', '{"generation": 2}')) #> '{checkpoints,0}' @> '{"consistency": "processes", "tmpdir_bytes": 10240, "node": "n1"}', true, 'its owner sees both');
 select is((select string_agg(coalesce(tmpdir_bytes, 0)::text, ' ' order by generation) from acct.checkpoint where job_id = :d), '0 10240 0', 'as does accounting');
+select is((select string_agg(concat_ws(' ', generation, node, name, bytes, left(sha256, 4)), ', ' order by generation, name) from acct.checkpoint_file where job_id = :d),
+	'1 n1 state 1048576 abab, 2 n1 .rota-tmpdir.tar 10240 abab, 2 n1 state 1048576 abab, 3 n1 state 1048576 abab', 'which has each file with its node');
+set local role rota_analyst;
+select is((select string_agg(concat_ws(' ', node, name, bytes, sha256), ', ' order by bytes) from acct.checkpoint_file where job_id = :d and generation = 2), 'n1 10240, n1 1048576', 'other people see sizes alone');
+reset role;
 rollback to kinds;
 
 select t.finish(:'d' || '.a', '{"exit": 0, "signal": 9, "cause": "node", "outcome": "node_fail"}'), t.later(), t.begun(:'d' || '.a') \g /dev/null
