@@ -59,8 +59,9 @@ begin
 		case when r.exclusive then 0 else coalesce(r.mem_mb, coalesce(r.mem_per_cpu_mb, p.default_mem_per_cpu_mb)
 			* greatest(r.cpus_per_task, a.cpus), 0) end as asked_mb) x
 	join partition_node o on o.partition = s.queue
-	join node n on n.node_id = o.node_id and least(coalesce(nullif(x.asked_mb, 0), n.mem_mb), n.mem_mb) < x.needed_mb
-	where s.job_id = p_from.job_id and s.step_id = p_from.step_id;
+	join node n on n.node_id = o.node_id and (x.asked_mb > 0 or n.mem_mb < x.needed_mb)
+	-- A step that asks for enough gets enough wherever it is placed, so its nodes are not read.
+	where s.job_id = p_from.job_id and s.step_id = p_from.step_id and x.asked_mb < x.needed_mb;
 end $$;
 comment on function internal.checkpoint_small(rota.checkpoint) is
 	'Nodes of its partition on which a step would have less memory than its checkpoint restores, and that memory as text; nodes '
