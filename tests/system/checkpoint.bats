@@ -469,18 +469,21 @@ restart $(id -u "$EVE")" ]
 	mv library away
 	run -1 rota checkpoint "$job" --wait
 	[[ $output = *"driver script:bound: its program needs ended with exit code 3"* ]]
+	: >library
+	run -1 rota checkpoint "$job" --wait
+	[[ $output = *'driver script:bound: its program needs printed "library ", which is not NAME VALUE'* ]]
 	mv away library
 	run -0 rota checkpoint "$job" --end --wait
 	eventually has_left "$job"
-	[ "$(sql "select concat_ws(' ', driver_version, needs ->> 'nodes', needs ->> 'library', consistency) from acct.checkpoint where job_id = $job and generation = 2")" = "5.1 of bound $node 7 program" ]
+	[ "$(sql "select concat_ws(' ', driver_version, needs ->> 'nodes', needs ->> 'library', consistency) from acct.checkpoint where job_id = $job and generation = 3")" = "5.1 of bound $node 7 program" ]
 	other=n$((3 - ${node#n}))
 	run -0 rota restart "$job" --to "$other"
-	eventually eval '[[ $(rota why "$job") = *"checkpoint 2 cannot go on on $other: it needs nodes $node"* ]]'
+	eventually eval '[[ $(rota why "$job") = *"checkpoint 3 cannot go on on $other: it needs nodes $node"* ]]'
 	echo 8 >library
 	run -0 rota restart "$job" --to "$node"
 	eventually eval '[ "$(rota show --json "$job" | jq -r ".jobs[0].steps[0].held")" = system ]'
 	run -0 rota why "$job"
-	[[ $output = *"could not go on from checkpoint 2 on $node: the checkpoint needs library 7, and this node has 8"* ]]
+	[[ $output = *"could not go on from checkpoint 3 on $node: the checkpoint needs library 7, and this node has 8"* ]]
 	echo 7 >library
 	touch go
 	run -0 rota release "$job"
