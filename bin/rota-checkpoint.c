@@ -17,7 +17,8 @@ static int usage(void)
 	      "       rota-checkpoint criu launch FOLDER PROGRAM ARGUMENT...\n"
 	      "       rota-checkpoint criu restore FOLDER SECONDS\n"
 	      "       rota-checkpoint done [FILE]...\n"
-	      "       rota-checkpoint verify|discard PATH\n"
+	      "       rota-checkpoint verify PATH DRIVER\n"
+	      "       rota-checkpoint discard PATH\n"
 	      "       rota-checkpoint CONFIG devices suspend|resume\n",
 	      stderr);
 	return 2;
@@ -58,8 +59,8 @@ int main(int argc, char **argv)
 		return criu_init_main(argc - 2, argv + 2);
 	if (argc >= 2 && strcmp(argv[1], "done") == 0)
 		return call_done(argv + 2);
-	if (argc == 3 && strcmp(argv[1], "verify") == 0 && *argv[2] == '/')
-		return checkpoint_verify(argv[2]);
+	if (argc == 4 && strcmp(argv[1], "verify") == 0 && *argv[2] == '/')
+		return checkpoint_verify(argv[2], argv[3]);
 	if (argc == 3 && strcmp(argv[1], "discard") == 0 && *argv[2] == '/')
 		return checkpoint_discard(argv[2]);
 	if (argc == 4 && strcmp(argv[2], "devices") == 0)

@@ -283,13 +283,13 @@ int checkpoint_end(const struct checkpoint *c, bool again)
 	return removed ? 0 : CHECKPOINT_EXIT_WRONG;
 }
 
-int checkpoint_verify(const char *path)
+int checkpoint_verify(const char *path, const char *driver)
 {
 	struct err e;
 	json_t *files = json_loadf(stdin, 0, NULL);
 	if (!json_is_array(files) || *path != '/')
 		err_set(&e, "the list of files on standard input is malformed");
-	else if (checkpoint_step_compare(&driver_app, path, files, &e) == FOLDER_SAME) {
+	else if (checkpoint_step_compare(driver_of(driver), path, files, &e) == FOLDER_SAME) {
 		json_decref(files);
 		return 0;
 	}

@@ -29,9 +29,9 @@ int checkpoint_take(const struct checkpoint *c, const char *fail);
 /* Call after the program has ended. If the step is to run `again`, makes a checkpoint of what the program has saved; otherwise
  * removes all checkpoints of the step. Returns an exit code. */
 int checkpoint_end(const struct checkpoint *c, bool again);
-/* Compare the files of the checkpoint in the folder `path` with the list on standard input. The second function removes that
- * folder. Both return an exit code. */
-int checkpoint_verify(const char *path);
+/* Compare the files of the checkpoint in the folder `path`, which `driver` took, with the list on standard input. The second function
+ * removes that folder. Both return an exit code. */
+int checkpoint_verify(const char *path, const char *driver);
 int checkpoint_discard(const char *path);
 /* Command `suspend`: move the programs of the step off its GPUs; command `resume`: move them back. Returns an exit code. */
 int checkpoint_devices(const char *config, const char *command);

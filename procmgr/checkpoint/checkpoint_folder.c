@@ -283,6 +283,49 @@ enum folder_match folder_compare(int folder, const json_t *files, struct err *e)
 	return match;
 }
 
+/* A search for an entry that is not in the list of files. `known`: an object with the listed names as keys; `above`: path of the
+ * searched folder; `found`: path of the entry, malloc'ed. */
+struct unlisted {
+	const json_t *known;
+	const char *above;
+	char *found;
+};
+
+static void find_unlisted(int folder, const char *name, void *arg)
+{
+	struct unlisted *search = arg, below = {search->known, NULL, NULL};
+	if (search->found)
+		return;
+	char *path = *search->above ? xasprintf("%s/%s", search->above, name) : xstrdup(name);
+	int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	below.above = path;
+	if (fd >= 0) {
+		folder_each(fd, find_unlisted, &below);
+		close(fd);
+		search->found = below.found;
+	} else if (!json_object_get(search->known, path)) {
+		search->found = xstrdup(path);
+	}
+	free(path);
+}
+
+enum folder_match folder_compare_whole(int folder, const json_t *files, struct err *e)
+{
+	json_t *known = json_object();
+	const json_t *row;
+	size_t i;
+	json_array_foreach (files, i, row)
+		json_object_set_new(known, json_string_value(json_object_get(row, "name")), json_true());
+	struct unlisted search = {known, "", NULL};
+	folder_each(folder, find_unlisted, &search);
+	json_decref(known);
+	if (!search.found)
+		return folder_compare(folder, files, e);
+	err_set(e, "%s: it is not one of the checkpoint's files", search.found);
+	free(search.found);
+	return FOLDER_DIFFERS;
+}
+
 static bool copy_bytes(int from, int to)
 {
 	char *block = xmalloc(BLOCK_SIZE);

@@ -25,6 +25,8 @@ enum folder_match {
 
 /* Compare the files of a folder with a list as folder_hash() returns it. The error names the first file that differs. */
 enum folder_match folder_compare(int folder, const json_t *files, struct err *e);
+/* The same. A file that is not in the list is a difference, too: a driver that restores processes reads every file of the folder. */
+enum folder_match folder_compare_whole(int folder, const json_t *files, struct err *e);
 
 /* Does this errno say that an entry of an open folder does not exist, or is something else than expected? */
 bool folder_lacks(int error);

@@ -56,13 +56,14 @@ static void report_unmet(const struct checkpoint *c, const json_t *from, struct 
 /* Ask the database from which checkpoint to start, until the files of one are unchanged. Returns the answer, whose `generation`
  * is the number of the checkpoint, 0: start from the beginning; NULL with an error. A checkpoint whose files differ is refused
  * for ever. One whose files cannot be read here is not, since another node may read them. */
-static json_t *choose_generation(const struct checkpoint *c, const struct driver *driver, struct err *e)
+static json_t *choose_generation(const struct checkpoint *c, struct err *e)
 {
 	json_t *answer = checkpoint_call(c->config, "begin", json_object(), CALL_LONG_S, e);
 	while (answer && json_integer_value(json_object_get(answer, "generation")) > 0) {
 		struct err why;
 		json_t *number = json_object_get(answer, "generation"), *before = answer;
 		const char *path = json_string_value(json_object_get(answer, "path"));
+		const struct driver *driver = driver_of(json_string_value(json_object_get(answer, "driver")));
 		enum folder_match match =
 			path ? checkpoint_step_compare(driver, path, json_object_get(answer, "files"), &why) : FOLDER_DIFFERS;
 		if (match == FOLDER_SAME)
@@ -122,7 +123,7 @@ static bool find_restore(const struct driver_use *use, const json_t *from, bool 
 	char *name = driver_full_name(use);
 	*restores = taken && strcmp(taken, name) == 0;
 	free(name);
-	if (taken && !*restores && driver_restores(taken))
+	if (taken && !*restores && driver_of(taken)->restores_processes)
 		return err_set(e, "the checkpoint was taken by %s, and this node would start the program by another driver",
 			       taken);
 	return !*restores || driver_meets(use, json_object_get(from, "needs"), e);
@@ -221,7 +222,7 @@ int checkpoint_start(const struct checkpoint *c, const char *program, char **arg
 	if (!conf_load(&conf, c->config, &e) || !driver_choose(c->driver, &conf, c->dir, program, &use, why, &e))
 		return checkpoint_step_error(&e);
 	bool restores = false, ready = false;
-	json_t *from = choose_generation(c, use.driver, &e);
+	json_t *from = choose_generation(c, &e);
 	if (from && !(ready = find_restore(&use, from, &restores, &e) && restore_tmpdir(from, &e)))
 		report_unmet(c, from, &e);
 	/* An attempt that has ended stops here: the files may be those of the next attempt. */

@@ -104,12 +104,12 @@ bool driver_choose(const char *named, const struct conf *conf, const char *dir, 
 	       use->driver->detect(use, program, e);
 }
 
-bool driver_restores(const char *taken)
+const struct driver *driver_of(const char *taken)
 {
-	for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++)
+	for (size_t i = 0; taken && i < sizeof drivers / sizeof *drivers; i++)
 		if (strcmp(taken, drivers[i]->prefix) == 0)
-			return drivers[i]->restores_processes;
-	return false;
+			return drivers[i];
+	return &driver_app;
 }
 
 char *driver_full_name(const struct driver_use *use)

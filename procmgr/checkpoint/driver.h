@@ -67,8 +67,9 @@ char *driver_full_name(const struct driver_use *use);
 /* Does this node meet the `needs` of a checkpoint? If not, the error names the first one that the node does not meet. */
 bool driver_meets(const struct driver_use *use, const json_t *needs, struct err *e);
 
-/* Does the driver named `taken`, which took a checkpoint, restore processes? */
-bool driver_restores(const char *taken);
+/* Returns the driver that took a checkpoint, by its name in the catalogue; for a driver of the site or NULL, the driver app, which reads
+ * the files as they do. */
+const struct driver *driver_of(const char *taken);
 
 /* Was the program of this step started under DMTCP? Was it started in a namespace for CRIU? */
 bool driver_dmtcp_is_used(void);

@@ -190,7 +190,7 @@ const struct driver driver_criu = {
 	.restart = criu_restart,
 	.restores_processes = true,
 	.checkpoint = criu_checkpoint,
-	.verify = folder_compare,
+	.verify = folder_compare_whole,
 	.discard = folder_remove,
 	.needs = criu_needs,
 };

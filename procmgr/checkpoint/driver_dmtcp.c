@@ -406,7 +406,7 @@ const struct driver driver_dmtcp = {
 	.restart = dmtcp_restart,
 	.restores_processes = true,
 	.checkpoint = dmtcp_checkpoint,
-	.verify = folder_compare,
+	.verify = folder_compare_whole,
 	.discard = folder_remove,
 	.needs = dmtcp_needs,
 };

@@ -26,11 +26,12 @@ setup() {
 	chmod 755 .
 }
 
-# dmtcp_link: the programs of DMTCP in the folder LINKS, with a dmtcp_restart that hangs once in a folder with a file hang.
+# dmtcp_link: the programs of DMTCP in the folder LINKS, with a dmtcp_restart that notes its call in a file calls, and hangs once in a folder with
+# a file hang.
 dmtcp_link() {
 	ln -s "$DMTCP"/* "$LINKS"
 	rm "$LINKS/dmtcp_restart"
-	printf '#!/bin/sh\n! mv hang hung 2>/dev/null || exec sleep 3600\nexec "%s/dmtcp_restart" "$@"\n' "$DMTCP" >"$LINKS/dmtcp_restart"
+	printf '#!/bin/sh\necho restore >>calls\n! mv hang hung 2>/dev/null || exec sleep 3600\nexec "%s/dmtcp_restart" "$@"\n' "$DMTCP" >"$LINKS/dmtcp_restart"
 	chmod 755 "$LINKS" "$LINKS/dmtcp_restart"
 }
 
@@ -228,17 +229,14 @@ first_process() {
 	[ "$(sql "select message from acct.checkpoint where job_id = $job and generation = 2")" = "DMTCP did not restore the program within 5 seconds" ]
 }
 
-@test "an image that was changed is not run" {
-	local image
-	expect counter
-	submit counter
-	run -0 rota checkpoint "$job" --wait
-	run -0 rota checkpoint "$job" --end --wait
-	eventually has_left "$job"
-	image=$(ls -d checkpoints/"$job".*/2/*.dmtcp | head -n 1)
-	truncate -s 4096 "$image"
-	touch go
-	run -0 rota restart "$job"
-	is_as_expected
-	[[ $(sql "select string_agg(concat_ws(' ', generation, state), ', ' order by generation) from acct.checkpoint where job_id = $job") = "1 discarded, 2 failed" ]]
+@test "an image that was cut is not run" {
+	changed '*.dmtcp' truncate -s 4096
+}
+
+@test "an image with one bit changed is not run" {
+	changed '*.dmtcp' flip_bit
+}
+
+@test "exchanged images are not run: those of another checkpoint or job, and one more" {
+	exchanged '*.dmtcp'
 }

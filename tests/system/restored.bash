@@ -329,6 +329,82 @@ goes_on() {
 	[ ! -e checkpoints ]
 }
 
+# pass_gate NUMBER: let the program pass this gate, and wait until it has come to the next one.
+pass_gate() {
+	touch "go.$1"
+	eventually [ -e "at.$(($1 + 1))" ]
+}
+
+# states: the step's checkpoints, each with its state.
+states() {
+	sql "select string_agg(concat_ws(' ', generation, state), ', ' order by generation) from acct.checkpoint where job_id = $job"
+}
+
+# changed PATTERN COMMAND...: change the first image of this name, of the latest checkpoint of two, by a command, and let the step go on.
+changed() {
+	local images
+	expect counter
+	submit counter
+	run -0 owner rota checkpoint "$job" --wait
+	run -0 owner rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	images=(checkpoints/"$job".*/2/$1)
+	"${@:2}" "${images[0]}"
+	touch go
+	run -0 owner rota restart "$job"
+	is_as_expected
+	[ "$(states)" = "1 discarded, 2 failed" ]
+	[ "$(grep -c . calls)" = 1 ]
+}
+
+flip_bit() {
+	local byte
+	byte=$(od -An -tu1 -j 4096 -N 1 "$1")
+	printf "\\x$(printf %x $((byte ^ 1)))" | dd of="$1" bs=1 seek=4096 conv=notrunc status=none
+}
+
+# exchanged PATTERN: of five checkpoints, the files of the second and the third are exchanged; the images of the fourth (PATTERN) are those of
+# another job, by their own names; the fifth has an image more. The step goes on from the first, and nothing else is restored.
+exchanged() {
+	local number folder other
+	owner mkdir other
+	cd other
+	submit counter
+	run -0 owner rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	other=$(echo "$PWD/checkpoints/$job".*/1)
+	cd ..
+	expect counter
+	submit counter --checkpoint-keep=9
+	for number in 1 2 3 4 5; do
+		run -0 owner rota checkpoint "$job" --wait
+		pass_gate "$number"
+	done
+	run -0 owner rota cancel "$job"
+	eventually has_left "$job"
+	folder=$(echo "$PWD/checkpoints/$job".*)
+	mv "$folder/2" "$folder/away"
+	mv "$folder/3" "$folder/2"
+	mv "$folder/away" "$folder/3"
+	images_put "$other" "$folder/4" "$1"
+	cp -a "$(ls -d "$other"/$1 | head -n 1)" "$folder/5/more.${1##*.}"
+	run -1 owner rota checkpoint verify "$job"
+	[[ $output = *"checkpoint 1 is whole"* && $output = *"more.${1##*.}: it is not one of the checkpoint's files"* ]]
+	touch go
+	run -0 owner rota restart "$job"
+	is_as_expected
+	[ "$(states)" = "1 discarded, 2 failed, 3 failed, 4 failed, 5 failed" ]
+	[ "$(sql "select count(*) from acct.checkpoint where job_id = $job and message ~ 'SHA-256 differs|bytes, and had|not one of'")" = 4 ]
+	[ "$(grep -c . calls)" = 1 ]
+}
+
+# images_put FROM TO PATTERN: put the images of one folder in the place of those of another, by the names of these.
+images_put() {
+	local from=("$1"/$3) to=("$2"/$3) i
+	[ "${#from[@]}" = "${#to[@]}" ]
+	for ((i = 0; i < ${#to[@]}; i++)); do cp -a "${from[i]}" "${to[i]}"; done
+}
+
 # why_says TEXT: rota why prints the text.
 why_says() {
 	run rota why "$job"

@@ -120,6 +120,35 @@ static void test_compare(void **state)
 	json_decref(files);
 }
 
+static void compare_whole(const json_t *files, const char *expected)
+{
+	struct err e;
+	int fd = folder_open_own(top_fd, "a", false, &e);
+	assert_int_equal(folder_compare_whole(fd, files, &e), expected ? FOLDER_DIFFERS : FOLDER_SAME);
+	close(fd);
+	if (expected)
+		assert_string_equal(e.message, expected);
+}
+
+/* A driver restores whatever images are in the folder, so it must have no others. */
+static void test_compare_whole(void **state)
+{
+	(void)state;
+	json_t *files = hashed();
+	compare_whole(files, NULL);
+	put("a/extra", "not of the checkpoint");
+	compare_whole(files, "extra: it is not one of the checkpoint's files");
+	assert_int_equal(renameat(top_fd, "a/extra", top_fd, "a/deep/extra"), 0);
+	compare_whole(files, "deep/extra: it is not one of the checkpoint's files");
+	assert_int_equal(unlinkat(top_fd, "a/deep/extra", 0), 0);
+	assert_int_equal(symlinkat("deep", top_fd, "a/parent"), 0);
+	compare_whole(files, "parent: it is not one of the checkpoint's files");
+	assert_int_equal(unlinkat(top_fd, "a/parent", 0), 0);
+	put("a/state", "1 3\n");
+	compare_whole(files, "state: its SHA-256 differs");
+	json_decref(files);
+}
+
 static void test_refused(void **state)
 {
 	struct err e;
@@ -183,6 +212,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_hash, make_top, remove_top),
 		cmocka_unit_test_setup_teardown(test_compare, make_top, remove_top),
+		cmocka_unit_test_setup_teardown(test_compare_whole, make_top, remove_top),
 		cmocka_unit_test_setup_teardown(test_refused, make_top, remove_top),
 		cmocka_unit_test_setup_teardown(test_copy, make_top, remove_top),
 		cmocka_unit_test_setup_teardown(test_remove, make_top, remove_top),

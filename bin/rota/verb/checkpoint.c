@@ -82,8 +82,8 @@ static int checkpoint_done(const struct verb_scan *scan)
 }
 
 /* Run rota-checkpoint with `action` (verify or discard) on the folder of a checkpoint, and write the list of its files to its
- * standard input. Returns its exit code. */
-static int program_run(const char *action, const char *folder, const json_t *files)
+ * standard input. `driver`: which took it, for verify; else NULL. Returns its exit code. */
+static int program_run(const char *action, const char *folder, const char *driver, const json_t *files)
 {
 	char *path = program_path(), *text = json_dumps(files, JSON_COMPACT | JSON_ENCODE_ANY);
 	int ends[2], status = -1;
@@ -95,7 +95,7 @@ static int program_run(const char *action, const char *folder, const json_t *fil
 		dup2(ends[0], 0);
 		close(ends[0]);
 		close(ends[1]);
-		execl(path, path, action, folder, (char *)NULL);
+		execl(path, path, action, folder, driver, (char *)NULL);
 		fprintf(stderr, "rota checkpoint: could not execute \"%s\": %s\n", path, strerror(errno));
 		_exit(EXIT_NO_GATE);
 	}
@@ -207,7 +207,7 @@ static bool row_is_usable(const json_t *row)
 /* Compare the files of one checkpoint with their digests, and print the outcome. */
 static int row_verify(const json_t *row, bool quiet)
 {
-	int code = program_run("verify", format_text(row, "path"), json_object_get(row, "file_list"));
+	int code = program_run("verify", format_text(row, "path"), format_text(row, "driver"), json_object_get(row, "file_list"));
 
 	if (code == 0 && !quiet)
 		printf("%s: checkpoint %lld is whole\n", format_text(row, "label"),
@@ -269,7 +269,7 @@ static int checkpoint_discard(const char *step, const struct checkpoint_line *li
 	json_array_foreach (json_object_get(answer, "discarded"), j, number)
 		json_array_foreach (rows, i, row)
 			if (json_equal(json_object_get(row, "generation"), number)) {
-				int code = program_run("discard", format_text(row, "path"), NULL);
+				int code = program_run("discard", format_text(row, "path"), NULL, NULL);
 
 				status = code > status ? code : status;
 				if (code == 0 && !line->change.quiet && !line->change.json)
