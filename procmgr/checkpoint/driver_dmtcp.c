@@ -26,6 +26,7 @@
 #include "procmgr/checkpoint/checkpoint_folder.h"
 #include "procmgr/checkpoint/dmtcp_guard.h"
 #include "procmgr/checkpoint/dmtcp_process.h"
+#include "procmgr/checkpoint/dmtcp_space.h"
 #include "procmgr/checkpoint/driver.h"
 #include "procmgr/record/bounded_run.h"
 #include "procmgr/record/restart_facts.h"
@@ -383,7 +384,8 @@ static bool dmtcp_checkpoint(const struct driver_use *use, struct err *e)
 		folder_each(images, remove_any, NULL);
 		/* After an error the coordinator may still be saving, so its files stay where they are until the next
 		 * checkpoint. */
-		good = save_processes(use, port, root, until, e) && move_images(images, next, e);
+		good = dmtcp_space_suffices(images, root, e) && save_processes(use, port, root, until, e) &&
+		       move_images(images, next, e);
 	}
 	if (images >= 0)
 		close(images);

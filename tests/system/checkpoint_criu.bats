@@ -30,7 +30,7 @@ setup() {
 }
 
 teardown() {
-	! mountpoint -q small || umount small
+	not_full
 	rm -rf -- "/tmp/$EVE"
 }
 
@@ -308,15 +308,7 @@ is_held() {
 }
 
 @test "a full disk fails the checkpoint and nothing else" {
-	expect counter
-	mkdir small
-	mount -t tmpfs -o "size=64k,mode=0700,uid=$(id -u "$EVE")" tmpfs small
-	submit counter --checkpoint-dir="$PWD/small"
-	run -1 owner rota checkpoint "$job" --wait
-	[[ $output = *"No space left"* ]]
-	[ -z "$(ls small/"$job".*/next.1)" ]
-	touch go
-	is_as_expected
+	full_disk 64k
 }
 
 @test "what rota run starts is not saved, and fails the checkpoint" {

@@ -35,6 +35,10 @@ dmtcp_link() {
 	chmod 755 "$LINKS" "$LINKS/dmtcp_restart"
 }
 
+teardown() {
+	not_full
+}
+
 # first_process: the first process of the step's present attempt, by the port file of its driver.
 first_process() {
 	awk '{ print $2 }' "checkpoints/$job."*"/next.$1.run/port" 2>/dev/null
@@ -239,4 +243,8 @@ first_process() {
 
 @test "exchanged images are not run: those of another checkpoint or job, and one more" {
 	exchanged '*.dmtcp'
+}
+
+@test "a full disk fails the checkpoint and nothing else" {
+	full_disk 8m
 }

@@ -340,6 +340,29 @@ states() {
 	sql "select string_agg(concat_ws(' ', generation, state), ', ' order by generation) from acct.checkpoint where job_id = $job"
 }
 
+# full_disk SIZE: a checkpoint fails on a disk of this size, the program goes on, and on a larger disk the next checkpoint is complete.
+full_disk() {
+	need_root
+	expect counter
+	mkdir small
+	mount -t tmpfs -o "size=$1,mode=0700,uid=$(owner id -u)" tmpfs small
+	submit counter --checkpoint-dir="$PWD/small"
+	run -1 owner rota checkpoint "$job" --wait
+	[[ $output = *"No space left"* ]]
+	[ -z "$(ls small/"$job".*/next.1)" ]
+	pass_gate 1
+	mount -o remount,size=500m small
+	run -0 owner rota checkpoint "$job" --wait
+	[ "$(states)" = "1 failed, 2 complete" ]
+	touch go
+	is_as_expected
+}
+
+# not_full: end the disk of full_disk.
+not_full() {
+	! mountpoint -q small || umount small
+}
+
 # changed PATTERN COMMAND...: change the first image of this name, of the latest checkpoint of two, by a command, and let the step go on.
 changed() {
 	local images
