@@ -1,11 +1,8 @@
-/* dmtcp_process.c - finds programs and processes that DMTCP cannot save.
+/* dmtcp_process.c - finds processes that DMTCP cannot save.
  *
  * Called by: driver_dmtcp.c. */
 #include "procmgr/checkpoint/dmtcp_process.h"
 
-#include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,58 +11,7 @@
 #include <unistd.h>
 
 #include "procmgr/checkpoint/process_tree.h"
-
-/* A script may name a script as its interpreter; the kernel follows four. */
-enum { HEAD_SIZE = 256, SCRIPTS_MOST = 4 };
-
-/* Does an ELF file name a dynamic linker? */
-static bool elf_is_dynamic(int fd, const Elf64_Ehdr *head)
-{
-	for (int i = 0; i < head->e_phnum; i++) {
-		Elf64_Phdr part;
-		off_t at = (off_t)head->e_phoff + (off_t)i * head->e_phentsize;
-		if (pread(fd, &part, sizeof part, at) == (ssize_t)sizeof part && part.p_type == PT_INTERP)
-			return true;
-	}
-	return false;
-}
-
-/* Cut a script's first line down to the path of its interpreter. Returns the path. */
-static char *script_interpreter(char *head)
-{
-	char *path = head + 2 + strspn(head + 2, " \t");
-	path[strcspn(path, " \t\n")] = '\0';
-	return path;
-}
-
-static bool file_can_save(const char *path, int depth, struct err *e)
-{
-	union {
-		char text[HEAD_SIZE];
-		Elf64_Ehdr elf;
-	} head = {.text = {0}};
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd >= 0 && fstat(fd, &st) == 0 ? pread(fd, head.text, sizeof head.text - 1, 0) : -1;
-	bool good;
-	if (size < 0)
-		good = err_sys(e, "could not read program \"%s\"", path);
-	else if (st.st_mode & (S_ISUID | S_ISGID))
-		good = err_set(e, "program \"%s\" has the setuid or setgid bit", path);
-	else if (strncmp(head.text, "#!", 2) == 0)
-		good = depth >= SCRIPTS_MOST || file_can_save(script_interpreter(head.text), depth + 1, e);
-	else
-		good = memcmp(head.text, ELFMAG, SELFMAG) != 0 || elf_is_dynamic(fd, &head.elf) ||
-		       err_set(e, "program \"%s\" is statically linked", path);
-	if (fd >= 0)
-		close(fd);
-	return good;
-}
-
-bool dmtcp_process_can_save(const char *path, struct err *e)
-{
-	return file_can_save(path, 0, e);
-}
+#include "procmgr/checkpoint/program_file.h"
 
 /* dmtcp_command lists processes as NAME[VIRTUAL PID:PID]@HOST. */
 static bool process_is_listed(const char *list, pid_t pid)
@@ -97,7 +43,7 @@ static bool process_would_be_saved(pid_t pid, const char *list, struct err *e)
 	if (!process_tree_program(pid, path))
 		return true; /* the process has ended meanwhile */
 	const char *slash = strrchr(path, '/');
-	if ((!slash || strcmp(slash + 1, "mtcp_restart") != 0) && access(path, R_OK) == 0 && !dmtcp_process_can_save(path, &why))
+	if ((!slash || strcmp(slash + 1, "mtcp_restart") != 0) && access(path, R_OK) == 0 && !program_file_is_dynamic(path, &why))
 		return err_set(e, "process %d would not be saved: %.400s", (int)pid, why.message);
 	return process_is_listed(list, pid) ||
 	       err_set(e, "process %d would not be saved: \"%.300s\" does not run under DMTCP", (int)pid, path);
@@ -122,6 +68,11 @@ static pid_t process_manager(const struct process_item *all, int count, pid_t ke
 static bool process_can_be_saved(const struct process_item *all, int count, pid_t pid, pid_t manager, const char *list,
 				 struct err *e)
 {
+	if (process_tree_is_hidden(pid))
+		return err_set(e,
+			       "process %d would not be saved: it has rights that the owner of the step does not have (setuid "
+			       "bit or capabilities of its program)",
+			       (int)pid);
 	if (!manager || process_is_listed(list, pid) || !process_tree_has(all, count, pid, manager))
 		return process_would_be_saved(pid, list, e);
 	char path[PATH_MAX];

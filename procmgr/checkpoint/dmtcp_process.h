@@ -1,4 +1,4 @@
-/* dmtcp_process.h - finds programs and processes that DMTCP cannot save. */
+/* dmtcp_process.h - finds processes that DMTCP cannot save. */
 #ifndef ROTA_DMTCP_PROCESS_H
 #define ROTA_DMTCP_PROCESS_H
 
@@ -7,9 +7,6 @@
 
 #include "lib/err.h"
 
-/* Can DMTCP save the program of this path? Not if it is statically linked or has the setuid or setgid bit: DMTCP starts such a
- * program without an error, but cannot save it. */
-bool dmtcp_process_can_save(const char *path, struct err *e);
 /* Is each process of the step in `list`, the output of dmtcp_command? If not, the error names the first that is not. `root`: the
  * step's first process, a child of the keeper, which is also the parent of processes whose parents have ended. Programs of Rota
  * and the coordinator are not looked for. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "procmgr/checkpoint/program_file.h"
 #include "procmgr/checkpoint/script_mpi.h"
 
 static const struct driver *const drivers[] = {&driver_app, &driver_dmtcp, &driver_criu, &driver_script};
@@ -58,12 +59,12 @@ static bool image_is_allowed(struct err *e)
 }
 
 /* May --checkpoint=auto choose a driver that makes images of the step's processes? */
-static bool image_is_sensible(const struct driver_use *use, struct err *e)
+static bool image_is_sensible(const struct driver_use *use, const char *program, struct err *e)
 {
 	const char *launcher = use->script ? script_mpi_find(use->script) : NULL;
 	if (launcher)
 		return err_set(e, "the step's script has the word %s, and neither dmtcp nor criu saves MPI programs", launcher);
-	return image_is_allowed(e);
+	return image_is_allowed(e) && program_file_is_plain(program, e);
 }
 
 /* Choose a driver for --checkpoint=auto: dmtcp, which needs no capability, else criu, if the administrator allows it, else app:
@@ -72,7 +73,7 @@ static bool choose_auto(const struct conf *conf, const char *program, struct dri
 			struct err *e)
 {
 	struct err no = {.message = "the program has a PID namespace for criu"}, nor;
-	if (!image_is_sensible(use, &nor)) {
+	if (!image_is_sensible(use, program, &nor)) {
 		snprintf(why, DRIVER_WHY_SIZE, "the program has to save itself: %.300s", nor.message);
 		return find_named(driver_app.prefix, conf, use, e);
 	}

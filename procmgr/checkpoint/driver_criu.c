@@ -23,6 +23,7 @@
 #include "procmgr/checkpoint/criu_socket.h"
 #include "procmgr/checkpoint/driver.h"
 #include "procmgr/checkpoint/process_tree.h"
+#include "procmgr/checkpoint/program_file.h"
 #include "procmgr/record/restart_facts.h"
 
 enum { MORE_S = 10 };
@@ -64,7 +65,7 @@ static bool criu_fits(const struct driver_use *use, struct err *e)
 
 static bool criu_detect(const struct driver_use *use, const char *program, struct err *e)
 {
-	return criu_is_allowed(use, e) && (!program || criu_fits(use, e));
+	return criu_is_allowed(use, e) && (!program || (program_file_is_plain(program, e) && criu_fits(use, e)));
 }
 
 /* Returns the command line {path of rota-checkpoint, "criu", `command`, path of CRIU's folder, `more`}, malloc'ed. */
@@ -124,8 +125,9 @@ static bool all_are_inside(pid_t init, struct err *e)
 	pid_t keeper = getppid();
 	for (int i = 0; i < count && good; i++)
 		if (all[i].pid != keeper && process_tree_has(all, count, all[i].pid, keeper) &&
-		    !process_tree_has(all, count, all[i].pid, init) && process_tree_program(all[i].pid, path) &&
-		    !process_tree_is_own(all[i].pid))
+		    !process_tree_has(all, count, all[i].pid, init) &&
+		    (process_tree_is_hidden(all[i].pid) ||
+		     (process_tree_program(all[i].pid, path) && !process_tree_is_own(all[i].pid))))
 			good = err_set(
 				e,
 				"process %d would not be saved: \"%.300s\" is of a shell or sub-step (rota shell, rota run), "

@@ -28,6 +28,7 @@
 #include "procmgr/checkpoint/dmtcp_process.h"
 #include "procmgr/checkpoint/dmtcp_space.h"
 #include "procmgr/checkpoint/driver.h"
+#include "procmgr/checkpoint/program_file.h"
 #include "procmgr/record/bounded_run.h"
 #include "procmgr/record/restart_facts.h"
 
@@ -99,7 +100,7 @@ static bool dmtcp_detect(const struct driver_use *use, const char *program, stru
 	if (program && (atoi(dmtcp_variable("ROTA_NNODES")) > 1 || atoi(dmtcp_variable("ROTA_NTASKS")) > 1))
 		return err_set(e, "the step has several tasks, and MPI programs need MANA, which a driver script:NAME of the "
 				  "site may start");
-	return !program || (dir_is_safe(use->dir, e) && dmtcp_process_can_save(program, e));
+	return !program || (dir_is_safe(use->dir, e) && program_file_is_dynamic(program, e));
 }
 
 /* Read the port of the guard and the pid of the program from the file "port". Returns false if this attempt has no such file

@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,13 @@ bool process_tree_program(pid_t pid, char path[PATH_MAX])
 	ssize_t size = readlink(link, path, PATH_MAX - 1);
 	path[size > 0 ? size : 0] = '\0';
 	return size > 0;
+}
+
+bool process_tree_is_hidden(pid_t pid)
+{
+	char path[PATH_MAX], name[32];
+	bool is_hidden = !process_tree_program(pid, path) && (errno == EACCES || errno == EPERM);
+	return is_hidden && proc_file_read(pid, "comm", name, sizeof name) && strncmp(name, "rota-", strlen("rota-")) != 0;
 }
 
 bool process_tree_is_own(pid_t pid)

@@ -311,6 +311,26 @@ is_held() {
 	full_disk 64k
 }
 
+@test "programs with the setuid bit or capabilities: refused with a word; auto leaves them to themselves" {
+	rights_make
+	refused_for_rights
+}
+
+@test "a script starts programs with the setuid bit or capabilities: they gain no rights, before and after a restart" {
+	rights_make
+	printf '#!/bin/sh\n%s 1\n%s 2\n%s 3\n' "$PROGRAMS"/{setuid,capable,setuid} >job.sh
+	submit_script
+	has_no_rights 1
+	pass_gate 1
+	has_no_rights 2
+	ends_and_goes_on
+	pass_gate 2
+	has_no_rights 3
+	[ "$(pgrep -u "$EVE" -x setuid -c)" = 1 ]
+	touch go
+	run -0 rota wait "$job"
+}
+
 @test "what rota run starts is not saved, and fails the checkpoint" {
 	printf '#!/bin/bash\nrota run bash -c ": >at.1; until [ -e go ]; do sleep 0.05; done"\n' >job.sh
 	submit_script

@@ -12,7 +12,9 @@ setup_file() {
 	export LINKS
 	LINKS=$(mktemp -d "${TMPDIR:-/tmp}/rota-dmtcp.XXXXXX")
 	dmtcp_link
-	restored_up --set node.checkpoint_dmtcp="$LINKS"
+	[ "$(id -u)" != 0 ] || users_add "$EVE"
+	restored_up --set node.checkpoint_dmtcp="$LINKS" || return 1
+	[ "$(id -u)" != 0 ] || folders_add "$EVE"
 }
 
 teardown_file() {
@@ -131,7 +133,6 @@ first_process() {
 @test "another user can neither end nor save what runs" {
 	local port
 	need_root
-	users_add "$EVE"
 	submit counter
 	read -r port _ <"$(echo checkpoints/"$job".*/next.1.run/port)"
 	# The port is on the loopback interface only, and the coordinator has none.
@@ -247,4 +248,53 @@ first_process() {
 
 @test "a full disk fails the checkpoint and nothing else" {
 	full_disk 8m
+}
+
+# owner_eve: from now on, jobs are those of EVE, in a folder of her own.
+owner_eve() {
+	need_root
+	owner() { as "$EVE" "$@"; }
+	mkdir "$ROTA_TEST_DIR/$EVE/$BATS_TEST_NUMBER"
+	cd "$ROTA_TEST_DIR/$EVE/$BATS_TEST_NUMBER"
+	chown "$EVE:" .
+}
+
+@test "programs with the setuid bit or capabilities: refused with a word; auto leaves them to themselves" {
+	owner_eve
+	rights_make
+	refused_for_rights
+}
+
+@test "a script starts programs with the setuid bit or capabilities: no rights are saved" {
+	local line
+	owner_eve
+	rights_make
+	# DMTCP starts a copy without the bit, so this one has no rights, and is saved.
+	printf '#!/bin/sh\n%s\n' "$PROGRAMS/setuid" >job.sh
+	submit_script
+	has_no_rights 1
+	run -0 owner rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	run -0 owner rota restart "$job"
+	eventually restored 2
+	touch go
+	run -0 rota wait "$job"
+	# These have rights, and none is saved.
+	for line in "$PROGRAMS/capable" "$PROGRAMS/become $PROGRAMS/setuid"; do
+		rm -f go at.1 rights.1
+		printf '#!/bin/sh\n%s\n' "$line" >job.sh
+		submit_script
+		[ "$(cat rights.1)" != "$NO_RIGHTS" ]
+		run -1 owner rota checkpoint "$job" --wait
+		[[ $output = *"would not be saved: it has rights that the owner of the step does not have (setuid bit or capabilities of its program)"* ]]
+		touch go
+		run -0 rota wait "$job"
+	done
+}
+
+# submit_script: submit the script job.sh, and wait until its program has come to its first gate.
+submit_script() {
+	job=$(owner rota submit --parsable --checkpoint=dmtcp --output=out job.sh)
+	eventually runs
+	eventually [ -e at.1 ]
 }

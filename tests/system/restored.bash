@@ -42,7 +42,7 @@ programs_make() {
 			asked = number;
 		}
 		/* Returns the file to go on from, or NULL. */
-		static FILE *gate_begin(void)
+		static inline FILE *gate_begin(void)
 		{
 			const char *driver = getenv("ROTA_CHECKPOINT_DRIVER"), *from = getenv("ROTA_RESTART_DIR");
 			char path[4096];
@@ -171,6 +171,34 @@ programs_make() {
 			return 0;
 		}
 	END
+	# Writes which rights it has into a file rights.NUMBER, and waits at the gate of this number.
+	cat >"$PROGRAMS/rights.c" <<-'END'
+		#include "gate.h"
+		int main(int argc, char **argv)
+		{
+			int number = argc > 1 && atoi(argv[1]) ? atoi(argv[1]) : 1;
+			char line[256], path[32];
+			FILE *status = fopen("/proc/self/status", "r"), *file;
+			snprintf(path, sizeof path, "rights.%d", number);
+			if (!status || !(file = fopen(path, "w")))
+				return 1;
+			while (fgets(line, sizeof line, status))
+				if (strncmp(line, "CapEff:\t", 8) == 0)
+					fprintf(file, "%s %s", geteuid() == getuid() ? "own" : "other", line + 8);
+			if (fclose(file) != 0)
+				return 1;
+			gate(number, NULL);
+			return 0;
+		}
+	END
+	# Becomes the program that it is given, without DMTCP, since it is linked statically.
+	cat >"$PROGRAMS/become.c" <<-'END'
+		#include <unistd.h>
+		int main(int argc, char **argv)
+		{
+			return argc > 1 ? execv(argv[1], argv + 1) : 1;
+		}
+	END
 	cat >"$PROGRAMS/python.py" <<-'END'
 		import os, pickle, signal, subprocess, time
 		state, words, first, asked = 1, {}, 0, False
@@ -244,10 +272,57 @@ programs_make() {
 		lines | sed 's/1/one/g' | sort -k2 | tee sorted | tail -n 100
 	END
 	local name
-	for name in counter threads; do
+	for name in counter threads rights; do
 		cc -std=gnu17 -O1 -Wall -Wextra -Werror -pthread -o "$PROGRAMS/$name" "$PROGRAMS/$name.c"
 	done
 	cc -std=gnu17 -O1 -static -o "$PROGRAMS/static" "$PROGRAMS/counter.c"
+	cc -std=gnu17 -O1 -static -o "$PROGRAMS/become" "$PROGRAMS/become.c"
+}
+
+# rights_make: the program rights once with the setuid bit of root and once with a capability, as setuid and capable. It skips the test where files
+# give no rights.
+rights_make() {
+	need_root
+	cp "$PROGRAMS/rights" "$PROGRAMS/setuid"
+	cp "$PROGRAMS/rights" "$PROGRAMS/capable"
+	chmod 4755 "$PROGRAMS/setuid"
+	setcap cap_net_raw+ep "$PROGRAMS/capable" || skip "there is no setcap, or files have no capabilities here"
+	touch go
+	owner "$PROGRAMS/setuid"
+	owner "$PROGRAMS/capable" 2
+	[ "$(cut -d ' ' -f 1 rights.1)" = other ] && [ "$(cat rights.2)" != "$NO_RIGHTS" ] || skip "files give no rights in this file system"
+	rm -f go at.* rights.*
+}
+
+# has_no_rights NUMBER: the program rights has run to its gate NUMBER, without any right but those of its user.
+NO_RIGHTS="own 0000000000000000"
+has_no_rights() {
+	eventually [ -e "at.$1" ]
+	diff "rights.$1" - <<<"$NO_RIGHTS"
+}
+
+# refused_for_rights: under the driver DRIVER, a program with the setuid bit or a capability is refused with that word, and does not run; auto
+# leaves it to save itself, and it has its rights.
+refused_for_rights() {
+	local name word
+	for name in setuid capable; do
+		word=$([ "$name" = setuid ] && echo "setuid or setgid bit" || echo "capabilities (setcap)")
+		printf '#!%s\n' "$PROGRAMS/$name" >"$name.sh"
+		job=$(owner rota submit --parsable --checkpoint="$DRIVER" --output="$name.out" "$name.sh")
+		run -1 rota wait "$job"
+		grep -qF "rota-checkpoint: program \"$PROGRAMS/$name\" has " "$name.out"
+		grep -qF "$word" "$name.out"
+		[ ! -e rights.1 ]
+		job=$(owner rota submit --parsable --checkpoint=auto --output="$name.out" "$name.sh")
+		eventually [ -e at.1 ]
+		eventually runs
+		[ "$(cat rights.1)" != "$NO_RIGHTS" ]
+		run -0 rota show "$job.script"
+		[[ $output = *"by app: the program has to save itself: program \"$PROGRAMS/$name\" has "*"$word"* ]]
+		touch go
+		run -0 rota wait "$job"
+		rm -f go at.1 rights.1
+	done
 }
 
 # command_of NAME: the command line of a program.

@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "procmgr/checkpoint/driver.h"
 #include "procmgr/checkpoint/script_mpi.h"
 
 static char path[] = "/tmp/rota-script-test.XXXXXX";
+static const struct conf no_folders; /* of DMTCP and CRIU */
 
 static int setup_group(void **state)
 {
@@ -69,11 +71,10 @@ static void launchers_are_found(void **state)
 /* Choose a driver for the script. Returns false with its error in `why`. */
 static bool choose(const char *named, const char *text, struct driver_use *use, char why[DRIVER_WHY_SIZE])
 {
-	static const struct conf conf; /* without the folders of DMTCP and CRIU */
 	struct err e = {.message = ""};
 	write_script(text);
 	*use = (struct driver_use){.is_choice = true, .script = path};
-	bool chosen = driver_choose(named, &conf, "/", path, use, why, &e);
+	bool chosen = driver_choose(named, &no_folders, "/", path, use, why, &e);
 	if (!chosen)
 		snprintf(why, DRIVER_WHY_SIZE, "%.300s", e.message);
 	return chosen;
@@ -99,6 +100,24 @@ static void auto_makes_no_image_of_them(void **state)
 	auto_chooses_app("#!/bin/sh\n", "the program has to save itself: the step has GPUs");
 }
 
+/* A restored process would not have the rights of its program. */
+static void auto_makes_none_of_programs_with_rights(void **state)
+{
+	(void)state;
+	struct driver_use use;
+	char why[DRIVER_WHY_SIZE];
+	static const char reason[] = "the program has to save itself: program \"%s\" has the setuid or setgid bit";
+	char expected[sizeof reason + sizeof path];
+	snprintf(expected, sizeof expected, reason, path);
+	for (mode_t bit = S_ISGID; bit <= S_ISUID; bit *= 2) {
+		write_script("#!/bin/sh\n");
+		assert_int_equal(chmod(path, 0700 | bit), 0);
+		assert_true(driver_choose("auto", &no_folders, "/", path, &use, why, &(struct err){0}));
+		assert_string_equal(why, expected);
+	}
+	assert_int_equal(chmod(path, 0700), 0);
+}
+
 static void named_drivers_make_none(void **state)
 {
 	(void)state;
@@ -122,6 +141,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(launchers_are_found),
 		cmocka_unit_test_setup(auto_makes_no_image_of_them, setup),
+		cmocka_unit_test_setup(auto_makes_none_of_programs_with_rights, setup),
 		cmocka_unit_test_setup(named_drivers_make_none, setup),
 	};
 	return cmocka_run_group_tests(tests, setup_group, teardown_group);
