@@ -298,3 +298,49 @@ submit_script() {
 	eventually runs
 	eventually [ -e at.1 ]
 }
+
+# report JSON: a report to the job manager as rota-checkpoint sends it, with any content.
+report() {
+	owner curl -sS --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $(owner rota token POST /v1/checkpoint_report -d "$1")" \
+		http://gate/v1/checkpoint_report -d "$1"
+}
+
+@test "another user's image cannot be named: neither by a verb nor by a forged report" {
+	local theirs files verb
+	need_root
+	mkdir "$ROTA_TEST_DIR/theirs"
+	cd "$ROTA_TEST_DIR/theirs"
+	submit counter
+	run -0 rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	chmod -R go+rX .
+	theirs=$(echo "$PWD/checkpoints/$job".*/1)
+	files=$(rota checkpoint show "$job" --generation=1 --json | jq -c '.checkpoints[0].file_list')
+	for verb in restart "checkpoint show" "checkpoint verify" "checkpoint discard"; do
+		run -1 as "$EVE" rota $verb "$job"
+		[[ $output = *"belong"* ]]
+	done
+	owner_eve
+	expect counter
+	submit counter
+	run -0 owner rota checkpoint "$job" --wait
+	step=$(jq -nc --argjson job "$job" '{job: $job, step_id: 0, attempt: 1, node: "n1", driver: "dmtcp", generation: 2}')
+	[ "$(report "$(jq -c '. + {action: "take"}' <<<"$step")" | jq .generation)" = 2 ]
+	report "$(jq -c --arg path "$theirs" --argjson files "$files" '. + {action: "complete", path: $path, files: $files}' <<<"$step")"
+	[ "$(states)" = "1 complete, 2 complete" ]
+	run -0 owner rota cancel "$job"
+	eventually has_left "$job"
+	# Nothing of it is started, by nobody: root opens no paths that a user names.
+	run -1 rota checkpoint verify "$job"
+	[[ $output = *"belong to another user"* ]]
+	run -0 owner rota restart "$job"
+	eventually eval '[ "$(rota show --json "$job" | jq -r ".jobs[0].steps[0].held")" = system ]'
+	why_says 'could not read checkpoint 2: folder "1" is not yours'
+	[ ! -e calls ]
+	run owner rota checkpoint discard "$job" --generation=2
+	[ -e "$theirs" ]
+	touch go
+	run -0 owner rota release "$job"
+	is_as_expected
+	[ "$(grep -c . calls)" = 1 ]
+}
