@@ -57,12 +57,21 @@ end $$;
 comment on function internal.report_job_edges(bigint) is
 	'The peer constraints (dependencies and so on) between steps of one job.';
 
+create function internal.checkpoint_from(p_job bigint, p_step int, p_attempt int) returns int
+language sql stable set search_path = rota, pg_temp as $$
+	select s.generation from checkpoint_start s
+	where s.job_id = p_job and s.step_id = p_step and s.attempt = p_attempt and s.generation > 0 and s.started_at is not null;
+$$;
+comment on function internal.checkpoint_from(bigint, int, int) is
+	'The checkpoint from which an attempt has gone on; null: it began the program.';
+
 create function internal.report_job_held(p_job bigint, p_limit int) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (select coalesce(jsonb_agg(to_jsonb(a) || case when a.state = 'completed' then '{}'
 		else internal.preempted_json(p_job, a.step_id, a.attempt) end order by a.started_at, a.step_id, a.node), '[]') from (
-		select a.step_id, a.attempt, n.name as node, a.cpus, a.started_at, a.ended_at, t.state
+		select a.step_id, a.attempt, n.name as node, a.cpus, a.started_at, a.ended_at, t.state,
+			internal.checkpoint_from(p_job, a.step_id, a.attempt) as from_generation
 		from allocation a
 		join node n on n.node_id = a.node_id
 		left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
@@ -73,7 +82,8 @@ begin
 	) a);
 end $$;
 comment on function internal.report_job_held(bigint, int) is
-	'The first p_limit allocations of a job: on which nodes and when its attempts held CPUs, and which steps preempted them.';
+	'The first p_limit allocations of a job: on which nodes and when its attempts held CPUs, from which checkpoints they went '
+	'on, and which steps preempted them.';
 
 create function internal.report_job_checkpoints(p_job bigint, p_limit int) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -114,7 +124,9 @@ begin
 				from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id
 					where r.job_id = j.job_id),
 			'attempts',
-				(select coalesce(jsonb_agg(x.facts || jsonb_build_object('name', x.facts ->> 'step')), '[]')
+				(select coalesce(jsonb_agg(x.facts || jsonb_build_object('name', x.facts ->> 'step',
+				'from_generation', internal.checkpoint_from(v_job, (x.facts ->> 'step_id')::int,
+				(x.facts ->> 'attempt')::int))), '[]')
 				from (
 				select f.facts
 					from internal.acct_attempts(j.job_id,

@@ -124,3 +124,50 @@ sleep 0.2'
 	drawn
 	[ "$(jq -r '.ticks[1] | test("^0")' "$BATS_TEST_TMPDIR/check")" = true ]
 }
+
+# runs_as ATTEMPT: this attempt runs, and handles the signal; the database has its start.
+runs_as() {
+	[ -e "at.$1" ] && [ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0] | "\(.attempt) \(.state)"')" = "$1 running" ]
+}
+
+@test "a preempted job's life: its attempts, checkpoints and preemptions, and from which checkpoint each attempt went on" {
+	local high
+	cd "$BATS_TEST_TMPDIR"
+	rota admin qos create high --tier=1
+	rota admin partition change main --preempt=checkpoint
+	rota admin setting change checkpoint_pace_s --value=0
+	printf '%s\n' '#!/bin/bash' '#ROTA step solve --checkpoint=app --checkpoint-signal=B:USR1 --checkpoint-keep=9 --output=/dev/null' \
+		"trap 'echo >\"\$ROTA_CHECKPOINT_DIR/state\"; rota checkpoint --done' USR1" ': >at.$ROTA_ATTEMPT' 'until [ -e go ]; do sleep 0.05; done' >job.sh
+	job=$(rota submit --parsable job.sh)
+	eventually runs_as 1
+	run -0 rota checkpoint "$job" --wait
+	for attempt in 2 3; do
+		high=$(rota submit --parsable --time=1 --qos=high --nodes=2 --exclusive --output=/dev/null --wrap 'sleep 0.3')
+		run -0 rota wait "$high"
+		eventually runs_as "$attempt"
+	done
+	touch go
+	run -0 rota wait "$job"
+	drawn
+	[ "$(jq .fits "$BATS_TEST_TMPDIR/check")" = true ]
+	run jq -r '.marks | to_entries[] | .key, .value[]' "$BATS_TEST_TMPDIR/check"
+	diff <(sed "s/by [0-9]*/by N/" <<<"$output") - <<-'END'
+		checkpoint
+		solve, checkpoint 1
+		solve, checkpoint 2
+		solve, checkpoint 3
+		preemption
+		solve, attempt 1 preempted by N.script (checkpoint)
+		solve, attempt 2 preempted by N.script (checkpoint)
+		restart
+		solve, attempt 2, from checkpoint 2
+		solve, attempt 3, from checkpoint 3
+	END
+	COLUMNS=200 run -0 rota report job "$job"
+	[[ $output =~ solve\ .*█*.*◆.*×.*█ ]]
+	[[ $output = *"◆ checkpoint   × preempted"* ]]
+	[ "$(grep -cE 'solve +[123] .* (-|2|3) +n[12]' <<<"$output")" = 3 ]
+	[[ $output = *CHECKPOINT*NODES* ]]
+	LC_ALL=C COLUMNS=200 run -0 rota report job "$job"
+	[[ $output = *"o checkpoint   x preempted"* ]]
+}

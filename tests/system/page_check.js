@@ -9,7 +9,7 @@
 
 	for (const svg of all(document, "svg.chart")) {
 		const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
-		for (const node of all(svg, "text, rect, path"))
+		for (const node of all(svg, "text, rect, path, line.checkpoint, line.preemption"))
 			if (!inside(node.getBBox(), {x: 0, y: 0, width, height}, 1)) wrong.push(`${svg.id}: ${node.tagName} "${said(node)}" is outside`);
 	}
 	// A text within a box is drawn after it.
@@ -41,6 +41,14 @@
 		const b = box.getBBox();
 		if (!(b.x >= 109.9 && b.x + b.width <= 990.1 && b.width >= 1)) wrong.push(`"${box.dataset.step}" is not within the axis`);
 	}
+	// Each mark lies in the box of an attempt of its step.
+	const marks = Object.fromEntries(["checkpoint", "preemption", "restart"].map(kind => [kind, all(gantt, "." + kind)]));
+	for (const kind in marks)
+		for (const mark of marks[kind]) {
+			const m = mark.getBBox();
+			if (!all(gantt, "rect[data-step]").some(box => inside({x: m.x, y: m.y, width: kind === "restart" ? 0 : m.width, height: m.height}, box.getBBox(), 1.5) && said(mark).startsWith(box.dataset.step + ",")))
+				wrong.push(`the mark "${said(mark)}" is in no box`);
+		}
 	// The table of a job fits the window, and no column of it is empty.
 	for (const table of all(document, "#numbers"))
 		if (table.getBoundingClientRect().right > 1280) wrong.push(`the table is ${Math.round(table.getBoundingClientRect().right)} wide`);
@@ -50,6 +58,8 @@
 	});
 	const check = document.createElement("pre");
 	check.id = "check";
-	check.textContent = JSON.stringify({wrong, columns: Object.fromEntries(boxes.map(b => [b.dataset.step, b.x.baseVal.value])), ticks: ticks.map(said)});
+	check.textContent = JSON.stringify({wrong, columns: Object.fromEntries(boxes.map(b => [b.dataset.step, b.x.baseVal.value])), ticks: ticks.map(said),
+		fits: all(document, "#attempts").every(table => table.scrollWidth <= table.parentElement.clientWidth),
+		marks: Object.fromEntries(Object.entries(marks).map(([kind, nodes]) => [kind, nodes.map(said)]))});
 	document.body.appendChild(check);
 }

@@ -1,5 +1,5 @@
-/* attempts.c - makes a row of each attempt of a step, and prints a table: when and where an attempt ran, how it ended, which
- * file has its output. */
+/* attempts.c - makes a row of each attempt of a step, and prints a table: when and where an attempt ran, how it ended, from which
+ * checkpoint it went on, which file has its output. */
 #include "bin/rota/print/attempts.h"
 
 #include <stdio.h>
@@ -84,6 +84,7 @@ static void row_add(struct table *table, const json_t *job, const json_t *row)
 	table_cell(table, format_ran(row).s);
 	table_cell(table, format_exit(json_object_get(row, "exit_code"), json_object_get(row, "signal")).s);
 	cause_cell(table, row);
+	table_cell(table, format_count(json_object_get(row, "from_generation")).s);
 	table_cell(table, format_text(row, "nodes"));
 	output_cell(table, job, row);
 }
@@ -91,8 +92,9 @@ static void row_add(struct table *table, const json_t *job, const json_t *row)
 void attempts_print(const json_t *job, const json_t *rows, bool wide)
 {
 	static const struct table_column COLUMNS[] = {
-		{"STEP", false, 10}, {"ATTEMPT", true, 0}, {"STATE", false, 0}, {"STARTED", false, 0}, {"ENDED", false, 0},
-		{"TIME", true, 0},   {"EXIT", true, 1},	   {"CAUSE", false, 6}, {"NODES", false, 5},   {"OUTPUT", false, 12},
+		{"STEP", false, 10},	 {"ATTEMPT", true, 0}, {"STATE", false, 0},   {"STARTED", false, 0},
+		{"ENDED", false, 0},	 {"TIME", true, 0},    {"EXIT", true, 1},     {"CAUSE", false, 6},
+		{"CHECKPOINT", true, 4}, {"NODES", false, 5},  {"OUTPUT", false, 12},
 	};
 	struct table *table;
 	const json_t *row;

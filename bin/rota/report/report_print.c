@@ -1,5 +1,5 @@
 /* report_print.c - prints a report on the terminal: a table with a bar after each row. For a job, the bars show when each step
- * ran.
+ * ran, when it was saved, and when it was preempted.
  *
  * Bars take the width that the other columns leave. With too little width, there are no bars. Numbers and times are never cut. */
 #include <stdlib.h>
@@ -11,6 +11,9 @@
 #include "lib/err.h"
 
 enum { MOST_COLUMNS = 24, BAR = 20, LEAST_BAR = 5, LEAST_WORD = 8 };
+
+/* A cell of a bar. */
+enum cell { CELL_EMPTY, CELL_FULL, CELL_CHECKPOINT, CELL_PREEMPTION, CELLS };
 
 struct word report_word(const json_t *value, const char *unit)
 {
@@ -56,27 +59,51 @@ static bool is_words(const char *unit)
 	return !strcmp(unit, "text") || !strcmp(unit, "time");
 }
 
+static const char *cell_text(enum cell cell)
+{
+	static const char *const drawn[CELLS] = {" ", "\u2588", "\u25c6", "\u00d7"}, *const ascii[CELLS] = {" ", "#", "o", "x"};
+
+	return MB_CUR_MAX > 1 ? drawn[cell] : ascii[cell];
+}
+
 /* Returns the text of a bar, without the empty cells at its end. */
-static char *cells_text(const bool *cells, int width)
+static char *cells_text(const enum cell *cells, int width)
 {
 	char *text = xcalloc((size_t)width * 3 + 8, 1), *at = text;
 
-	while (width > 0 && !cells[width - 1])
+	while (width > 0 && cells[width - 1] == CELL_EMPTY)
 		width--;
 	for (int i = 0; i < width; i++)
-		at = stpcpy(at, !cells[i] ? " " : MB_CUR_MAX > 1 ? "\u2588" : "#");
+		at = stpcpy(at, cell_text(cells[i]));
 	return text;
 }
 
-/* Fill the cells of a bar from fraction `from` to fraction `to` of its width, at least one cell. */
-static void cells_fill(bool *cells, int width, double from, double to)
+static int cell_index(int width, double at)
 {
-	int begin = (int)(from * width), end = (int)(to * width + 0.5);
+	int index = (int)(at * width);
 
-	begin = begin >= width ? width - 1 : begin < 0 ? 0 : begin;
+	return index >= width ? width - 1 : index < 0 ? 0 : index;
+}
+
+/* Fill the cells of a bar from fraction `from` to fraction `to` of its width, at least one cell. */
+static void cells_fill(enum cell *cells, int width, double from, double to)
+{
+	int begin = cell_index(width, from), end = (int)(to * width + 0.5);
+
 	end = end > width ? width : end <= begin ? begin + 1 : end;
 	for (int i = begin; i < end; i++)
-		cells[i] = true;
+		cells[i] = CELL_FULL;
+}
+
+/* Put a mark at fraction `at` of a bar. If that cell has a mark, the cell before it gets this one: a step that is preempted is saved at once. */
+static void cells_mark(enum cell *cells, int width, double at, enum cell mark)
+{
+	int index = cell_index(width, at);
+
+	if (cells[index] > CELL_FULL && index > 0 && cells[index - 1] == CELL_FULL)
+		index--;
+	if (cells[index] <= CELL_FULL)
+		cells[index] = mark;
 }
 
 static double most(const json_t *rows, const char *name)
@@ -100,12 +127,39 @@ static double seconds(const json_t *object, const char *name, double otherwise)
 	return format_time_parse(format_text(object, name), &at) ? at : otherwise;
 }
 
-/* Returns a bar that shows when each attempt of a step ran within the life of its job. */
-static char *job_bar(const json_t *job, const json_t *row, int width)
+/* The life of a job, of which a bar shows a step. */
+struct life {
+	double begin, length, now;
+};
+
+static struct life job_life(const json_t *job)
 {
 	double now = seconds(job, "now", 0), begin = seconds(job, "submit_at", now), end = seconds(job, "ended_at", now);
-	double length = end > begin ? end - begin : 1, started = seconds(row, "started_at", -1);
-	bool cells[BAR] = {false};
+
+	return (struct life){begin, end > begin ? end - begin : 1, now};
+}
+
+/* Put a mark into the bar of a step for each row of this step in `list` that has the time `name`. */
+static void job_marks(enum cell *cells, int width, const struct life *life, const json_t *row, const json_t *list,
+		      const char *name, enum cell mark)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach (list, i, one) {
+		double at = seconds(one, name, -1);
+
+		if (at >= 0 && json_equal(json_object_get(one, "step_id"), json_object_get(row, "step_id")))
+			cells_mark(cells, width, (at - life->begin) / life->length, mark);
+	}
+}
+
+/* Returns a bar that shows when each attempt of a step ran within the life of its job, when it was preempted and when it was saved. */
+static char *job_bar(const json_t *job, const json_t *row, int width)
+{
+	struct life life = job_life(job);
+	double started = seconds(row, "started_at", -1);
+	enum cell cells[BAR] = {CELL_EMPTY};
 	const json_t *one;
 	size_t i;
 
@@ -113,18 +167,48 @@ static char *job_bar(const json_t *job, const json_t *row, int width)
 		double from = seconds(one, "started_at", -1);
 
 		if (json_equal(json_object_get(one, "step_id"), json_object_get(row, "step_id")) && from >= 0)
-			cells_fill(cells, width, (from - begin) / length, (seconds(one, "ended_at", now) - begin) / length);
+			cells_fill(cells, width, (from - life.begin) / life.length,
+				   (seconds(one, "ended_at", life.now) - life.begin) / life.length);
 	}
 	if (started >= 0)
-		cells_fill(cells, width, (started - begin) / length, (seconds(row, "ended_at", now) - begin) / length);
+		cells_fill(cells, width, (started - life.begin) / life.length,
+			   (seconds(row, "ended_at", life.now) - life.begin) / life.length);
+	job_marks(cells, width, &life, row, json_object_get(job, "held"), "preempted_at", CELL_PREEMPTION);
+	job_marks(cells, width, &life, row, json_object_get(job, "checkpoints"), "complete_at", CELL_CHECKPOINT);
 	return cells_text(cells, width);
+}
+
+/* Does a row of the list have this member? */
+static bool list_has(const json_t *list, const char *name)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach (list, i, one)
+		if (!json_is_null(json_object_get(one, name)) && json_object_get(one, name))
+			return true;
+	return false;
+}
+
+/* Print what the marks in the bars mean, if there are any. */
+static void legend_print(const json_t *job)
+{
+	bool saved = list_has(json_object_get(job, "checkpoints"), "complete_at"),
+	     preempted = list_has(json_object_get(job, "held"), "preempted_at");
+
+	if (saved || preempted)
+		putchar('\n');
+	if (saved)
+		printf("%s checkpoint%s", cell_text(CELL_CHECKPOINT), preempted ? "   " : "\n");
+	if (preempted)
+		printf("%s preempted\n", cell_text(CELL_PREEMPTION));
 }
 
 static char *row_bar(const json_t *answer, const json_t *row, double highest, int width)
 {
 	const char *name = format_text(answer, "bar");
 	double value = json_number_value(json_object_get(row, name));
-	bool cells[BAR] = {false};
+	enum cell cells[BAR] = {CELL_EMPTY};
 
 	if (!*name)
 		return job_bar(answer, row, width);
@@ -245,6 +329,8 @@ void report_print(const json_t *answer, bool wide)
 		puts(format_text(answer, "empty"));
 	else
 		table_print(table, stdout, wide);
+	if (of_job && bar_width)
+		legend_print(answer);
 	edges_print(json_object_get(answer, "edges"));
 	attempts_print(answer, json_object_get(answer, "attempts"), wide);
 	table_free(table);

@@ -280,6 +280,20 @@ function preemption(a) {
 	return a.preempted_by ? " by " + a.preempted_by + " (" + a.preempted_mode + ")" : "";
 }
 
+// Returns in words from which checkpoint an attempt has gone on.
+function restart(a) {
+	return a.from_generation ? ", from checkpoint " + a.from_generation : "";
+}
+
+// Marks in the box of an attempt that begins at `y`: where it was preempted and saved, and that it went on from a checkpoint.
+function drawMarks(svg, h, name, x, y, height) {
+	const line = (kind, time, text, more) => add(add(svg, "line", {class: kind, x1: x(time), x2: x(time), y1: y, y2: y + height, ...more}), "title", {}, name + ", " + text);
+	if (h.from_generation) add(add(svg, "path", {class: "restart", d: `M${x(Date.parse(h.started_at))},${y} l6,${height / 2} l-6,${height / 2} z`, "data-generation": h.from_generation}), "title", {}, name + ", attempt " + h.attempt + restart(h));
+	if (h.preempted_at) line("preemption", Date.parse(h.preempted_at), "attempt " + h.attempt + " preempted" + preemption(h), {"data-by": h.preempted_by});
+	for (const c of (data.checkpoints || []).filter(c => c.step_id === h.step_id && c.attempt === h.attempt && c.node === h.node))
+		line("checkpoint", Date.parse(c.complete_at), "checkpoint " + c.generation, {"data-generation": c.generation});
+}
+
 // Draws when and where attempts ran: nodes downwards, time to the right; attempts at the same time on a node are in lanes. The axis
 // begins with the submission, unless the job waited so long that nothing else could be seen.
 function drawGantt() {
@@ -300,14 +314,11 @@ function drawGantt() {
 			const from = Date.parse(h.started_at), name = names.get(h.step_id) || "";
 			const free = lanes.findIndex(until => until <= from), row = free < 0 ? lanes.length : free, state = h.state || "running";
 			lanes[row] = end(h);
-			const long = Math.max(1.5, x(end(h)) - x(from)), at = Math.min(x(from), left + width - long), part = fit(name, long - 10), shown = part === name || long > 40 ? part : "";
+			const long = Math.max(1.5, x(end(h)) - x(from)), at = Math.min(x(from), left + width - long), indent = h.from_generation ? 10 : 5, part = fit(name, long - indent - 5), shown = part === name || long > 40 ? part : "";
 			const box = add(svg, "rect", {class: state, x: at, y: from_y + row * lane, height: lane - 3, rx: 2, width: long, "data-step": name, "data-attempt": h.attempt});
-			add(box, "title", {}, name + ", attempt " + h.attempt + ", " + counted(h.cpus, "CPU") + ", " + words((end(h) - from) / 1000, "s") + ": " + state + preemption(h));
-			if (shown) add(svg, "text", {class: "within", x: at + 5, y: from_y + row * lane + 12, style: inkOn(state)}, shown);
-			for (const c of (data.checkpoints || []).filter(c => c.step_id === h.step_id && c.attempt === h.attempt && c.node === node)) {
-				const mark = add(svg, "line", {class: "checkpoint", x1: x(Date.parse(c.complete_at)), x2: x(Date.parse(c.complete_at)), y1: from_y + row * lane, y2: from_y + row * lane + lane - 3, "data-generation": c.generation});
-				add(mark, "title", {}, name + ", checkpoint " + c.generation);
-			}
+			add(box, "title", {}, name + ", attempt " + h.attempt + ", " + counted(h.cpus, "CPU") + ", " + words((end(h) - from) / 1000, "s") + ": " + state + preemption(h) + restart(h));
+			if (shown) add(svg, "text", {class: "within", x: at + indent, y: from_y + row * lane + 12, style: inkOn(state)}, shown);
+			drawMarks(svg, h, name, x, from_y + row * lane, lane - 3);
 		}
 		add(add(svg, "text", {x: left - 10, y: from_y + 12, "text-anchor": "end"}, fit(node, left - 14)), "title", {}, node);
 		y = from_y + lanes.length * lane + 8;
@@ -320,19 +331,29 @@ function drawGantt() {
 	}
 	svg.setAttribute("viewBox", "0 0 1000 " + y);
 	const line = legend(held.map(h => h.state || "running"));
-	if ((data.checkpoints || []).length) add(line, "span", {}, "| checkpoint");
+	const mark = (kind, tag, attributes, text) => {
+		if (!svg.querySelector("." + kind)) return;
+		add(add(line, "svg", {viewBox: "0 0 12 12"}), tag, {class: kind, ...attributes});
+		add(line, "span", {}, text);
+	};
+	mark("checkpoint", "line", {x1: 6, x2: 6, y1: 0, y2: 12}, "checkpoint");
+	mark("preemption", "line", {x1: 6, x2: 6, y1: 0, y2: 12}, "preemption");
+	mark("restart", "path", {d: "M3,0 l6,6 l-6,6 z"}, "goes on from a checkpoint");
 }
 
-// Draws a table of all attempts of steps that had more than one.
+// Draws a table of all attempts of steps that had more than one. Times of the day of the submission have no date. If an attempt went on from a
+// checkpoint, a column has its number.
 function drawAttempts() {
 	if (!(data.attempts || []).length) return;
-	const when = t => t ? t.slice(0, 19).replace("T", " ") : "–";
+	const today = data.submit_at.slice(0, 10), when = t => t ? t.slice(t.startsWith(today) ? 11 : 0, 19).replace("T", " ") : "–";
+	const saved = data.attempts.some(a => a.from_generation);
 	add(page, "h2", {}, "Attempts");
 	const table = add(add(page, "div", {class: "wide"}), "table", {id: "attempts"}), head = add(add(table, "thead", {}), "tr", {}), body = add(table, "tbody", {});
-	for (const title of ["step", "attempt", "state", "started", "ended", "ran", "exit", "cause", "nodes"]) add(head, "th", {}, title);
+	for (const title of ["step", "attempt", "state", "started", "ended", "ran", "exit", "cause", ...(saved ? ["checkpoint"] : []), "nodes"]) add(head, "th", {}, title);
 	for (const a of data.attempts) {
 		const line = add(body, "tr", {}), exit = a.signal ? "signal " + a.signal : a.exit_code === null ? "–" : a.exit_code;
-		for (const cell of [a.label, a.attempt, a.state, when(a.started_at), when(a.ended_at), words(a.elapsed_s, "s"), exit, (a.cause || "–") + preemption(a), a.nodes]) add(line, "td", {title: cell}, String(cell));
+		for (const cell of [a.label, a.attempt, a.state, when(a.started_at), when(a.ended_at), words(a.elapsed_s, "s"), exit, (a.cause || "–") + preemption(a), ...(saved ? [a.from_generation || "–"] : []), a.nodes])
+			add(line, "td", {title: cell}, String(cell));
 	}
 }
 
