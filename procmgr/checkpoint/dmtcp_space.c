@@ -21,6 +21,7 @@
  * what the program allocates meanwhile. */
 enum { HEAD_BYTES = 4096, BLOCK = 1 << 20, PAGE_LEAST = 4096, MORE_BYTES = 4 << 20 };
 
+static const uint64_t READ_MOST = 64ULL << 30;	/* bytes */
 static const uint64_t page_in_use = 3ULL << 62; /* in memory or in swap (pagemap(5)) */
 
 /* Returns the bytes that DMTCP writes for private memory of no file: blocks of which a page is in use. A page that is not has
@@ -42,20 +43,44 @@ static int64_t count_blocks(int pagemap, uint64_t from, uint64_t to)
 	return bytes;
 }
 
-/* Returns the bytes that DMTCP writes for a process; those of files that the process maps count in full. */
+/* A mapping of a process. `is_memory`: private, of no file; `used`: bytes of it in memory or in swap. */
+struct area {
+	uint64_t from, to, used;
+	bool is_memory;
+};
+
+/* Returns the bytes that DMTCP writes for a mapping. Those of a file, or shared, count in full. In one that is too large to be read page by page, each
+ * page in use counts as a block of its own. */
+static int64_t count_area(int pagemap, const struct area *area)
+{
+	uint64_t size = area->to - area->from, blocks = area->used / (uint64_t)sysconf(_SC_PAGESIZE);
+	if (!area->is_memory)
+		return HEAD_BYTES + (int64_t)size;
+	if (size > READ_MOST)
+		return HEAD_BYTES + (int64_t)(blocks < size / BLOCK ? blocks * BLOCK : size);
+	return blocks > 0 ? count_blocks(pagemap, area->from, area->to) : HEAD_BYTES;
+}
+
 static int64_t count_process(pid_t pid)
 {
 	char path[64], line[8192], rights[8];
 	int64_t bytes = 2 * HEAD_BYTES;
-	uint64_t from, to, inode;
+	uint64_t inode, kib;
+	struct area area = {0}, next = {0};
 	snprintf(path, sizeof path, "/proc/%d/pagemap", (int)pid);
 	int pagemap = open(path, O_RDONLY | O_CLOEXEC);
-	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+	snprintf(path, sizeof path, "/proc/%d/smaps", (int)pid);
 	FILE *maps = fopen(path, "re");
-	while (maps && fgets(line, sizeof line, maps))
-		if (sscanf(line, "%lx-%lx %7s %*x %*x:%*x %lu", &from, &to, rights, &inode) == 4)
-			bytes += inode == 0 && strchr(rights, 'p') ? count_blocks(pagemap, from, to)
-								   : (int64_t)(to - from) + HEAD_BYTES;
+	while (maps && fgets(line, sizeof line, maps)) {
+		if (sscanf(line, "%lx-%lx %7s %*x %*x:%*x %lu", &next.from, &next.to, rights, &inode) == 4) {
+			bytes += count_area(pagemap, &area);
+			area = next;
+			area.is_memory = inode == 0 && strchr(rights, 'p') != NULL;
+		} else if (sscanf(line, "Rss: %lu kB", &kib) == 1 || sscanf(line, "Swap: %lu kB", &kib) == 1) {
+			area.used += kib * 1024;
+		}
+	}
+	bytes += count_area(pagemap, &area);
 	if (maps)
 		fclose(maps);
 	if (pagemap >= 0)
