@@ -4,12 +4,12 @@
 
 #include <jansson.h>
 #include <stdbool.h>
-#include <stdio.h>
 
 #include "bin/rota/print/format.h"
 
-/* Write a report as one self-contained HTML page with charts and numbers. */
-void report_page(FILE *to, const json_t *answer);
+/* Write a report as one self-contained HTML page with charts and numbers; `path` "-": to standard output. Returns false after
+ * printing an error. */
+bool report_page(const char *path, const json_t *answer);
 
 /* Print a report on a terminal as a table with bars. */
 void report_print(const json_t *answer, bool wide);

@@ -1,9 +1,15 @@
 /* report_page.c - writes a report as one HTML file: the numbers as JSON, the style, and the scripts that draw charts
- * (bin/rota/report/page). */
+ * (bin/rota/report/page).
+ *
+ * Called by: `rota report`. */
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "bin/rota/call/call.h"
 #include "bin/rota/embed.h"
 #include "bin/rota/report/report.h"
+#include "lib/err.h"
 
 static const char *part(const char *name)
 {
@@ -39,7 +45,7 @@ static void text_write(FILE *to, const char *text)
 	}
 }
 
-void report_page(FILE *to, const json_t *answer)
+static void page_write(FILE *to, const json_t *answer)
 {
 	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 	      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
@@ -51,4 +57,20 @@ void report_page(FILE *to, const json_t *answer)
 	json_dump_callback(answer, data_write, to, JSON_COMPACT);
 	fprintf(to, "</script>\n<script>\n%s\n</script>\n<script>\n%s</script>\n</body>\n</html>\n",
 		part("uplot/uPlot.iife.min.js"), part("page.js"));
+}
+
+bool report_page(const char *path, const json_t *answer)
+{
+	FILE *to = strcmp(path, "-") ? fopen(path, "we") : stdout;
+	struct err e = {0};
+
+	if (to)
+		page_write(to, answer);
+	if (to == stdout)
+		return true;
+	if (to && !ferror(to) && !fclose(to))
+		return true;
+	err_set(&e, "could not write \"%s\": %s", path, strerror(errno));
+	call_error(&e);
+	return false;
 }

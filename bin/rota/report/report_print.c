@@ -2,6 +2,7 @@
  * ran, when it was saved, and when it was preempted.
  *
  * Bars take the width that the other columns leave. With too little width, there are no bars. Numbers and times are never cut. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* report.c - `rota report`: usage, efficiency, waiting times, failures and invoices, which the database function api.report sums up from
  * accounting. */
-#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,6 @@
 #include "bin/rota/report/report.h"
 #include "bin/rota/line/verb.h"
 #include "bin/rota/line/words.h"
-#include "lib/err.h"
 
 enum { REPORT_ME = 256, REPORT_ONLY, REPORT_MONTH, REPORT_BY, REPORT_PERIOD, REPORT_LIMIT, REPORT_CSV, REPORT_HTML };
 
@@ -104,22 +103,6 @@ static void csv_print(const json_t *answer)
 	}
 }
 
-static bool page_write(const char *path, const json_t *answer)
-{
-	FILE *to = strcmp(path, "-") ? fopen(path, "we") : stdout;
-	struct err e = {0};
-
-	if (to)
-		report_page(to, answer);
-	if (to == stdout)
-		return true;
-	if (to && !ferror(to) && !fclose(to))
-		return true;
-	err_set(&e, "could not write \"%s\": %s", path, strerror(errno));
-	call_error(&e);
-	return false;
-}
-
 int verb_report(const struct verb *verb, int argc, char **argv)
 {
 	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
@@ -139,7 +122,7 @@ int verb_report(const struct verb *verb, int argc, char **argv)
 	else if (line.csv)
 		csv_print(answer);
 	else if (line.html)
-		status = page_write(line.html, answer) ? EXIT_OK : EXIT_REFUSED;
+		status = report_page(line.html, answer) ? EXIT_OK : EXIT_REFUSED;
 	else
 		report_print(answer, line.wide);
 	json_decref(answer);
