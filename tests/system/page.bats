@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Pages of `rota report` in a browser: everything is drawn in its place, for jobs of any shape.
+# Pages of `rota report` and `rota plan` in a browser: everything is drawn in its place, for jobs of any shape.
 
 load helper
 
@@ -20,9 +20,14 @@ submit() {
 	rota wait -q "$job" || true
 }
 
-# drawn: the result of page_check.js for the page of $job, as JSON; an error on the page fails the test.
+# drawn: checks the page of $job.
 drawn() {
 	rota report job "$job" --html "$BATS_TEST_TMPDIR/page.html"
+	checked
+}
+
+# checked: the result of page_check.js for page.html, as JSON in `check`; an error on the page fails the test.
+checked() {
 	{ echo '<script>'; cat "$BATS_TEST_DIRNAME/page_check.js"; echo '</script>'; } >>"$BATS_TEST_TMPDIR/page.html"
 	chromium --headless --no-sandbox --disable-gpu --disable-background-networking --user-data-dir="$BATS_TEST_TMPDIR/browser" --window-size=1280,1000 \
 		--virtual-time-budget=5000 --dump-dom "file://$BATS_TEST_TMPDIR/page.html" 2>"$BATS_TEST_TMPDIR/browser.log" |
@@ -170,4 +175,37 @@ runs_as() {
 	[[ $output = *CHECKPOINT*NODES* ]]
 	LC_ALL=C COLUMNS=200 run -0 rota report job "$job"
 	[[ $output = *"o checkpoint   x preempted"* ]]
+}
+
+# planned OPTION...: draws the plan with these changes, and checks the page.
+planned() {
+	rota plan "$@" --html "$BATS_TEST_TMPDIR/page.html"
+	checked
+}
+
+# bars KIND: prints how many bars of a kind the page has.
+bars() {
+	jq ".bars.$1 // 0" "$BATS_TEST_TMPDIR/check"
+}
+
+@test "a plan has bars before and after changes, arrows for what is far away, and no bar for what never starts" {
+	hold=$(rota submit --parsable --nodes=2 --exclusive --time=2:00:00 --wrap 'sleep 7200')
+	holds() { [ "$(rota sql -Atc "select count(*) from acct.attempt where job_id = $hold and started_at is not null")" = 1 ]; }
+	eventually holds
+	printf '#!/bin/sh\n#ROTA --after=none\n#ROTA step WWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW --time=1:00:00 --cpus-per-task=4\ntrue\n#ROTA step wide --time=1:00:00 --nodes=2 --exclusive\ntrue\n' >"$BATS_TEST_TMPDIR/job.sh"
+	job=$(rota submit --parsable --output=/dev/null "$BATS_TEST_TMPDIR/job.sh")
+	far=$(rota submit --parsable --time=60-0 --cpus-per-task=4 --wrap true)
+	planned
+	[ "$(bars bar) $(bars before) $(jq .arrows "$BATS_TEST_TMPDIR/check")" = "3 0 1" ]
+	# Sixty days of one step do not stretch the axis.
+	jq -e '.ticks[0] == "now" and (.ticks[-1] | endswith(" h"))' "$BATS_TEST_TMPDIR/check"
+	planned --drain n1
+	[ "$(bars before) $(jq .never "$BATS_TEST_TMPDIR/check")" = "3 1" ]
+	printf '#!/bin/sh\n#ROTA step new --time=30 --cpus-per-task=4\ntrue\n' >"$BATS_TEST_TMPDIR/job.sh"
+	planned --add-nodes 1:4c,1G --submit "$BATS_TEST_TMPDIR/job.sh"
+	[ "$(bars before) $(bars new)" = "3 1" ]
+	[ "$(bars earlier)" -ge 1 ]
+	rota cancel "$hold" "$job" "$far"
+	planned
+	[ "$(jq -c .ticks "$BATS_TEST_TMPDIR/check")" = "[]" ]
 }

@@ -147,6 +147,22 @@ of() {
 	refused 'a partition has no "color"' rota plan --set partition.main.color=1
 	refused 'sets nothing' rota plan --set main
 	refused 'the moment has passed' rota plan --at 2020-01-01
+	refused 'has no picture of --moves' rota plan --moves --html page.html
+	refused 'could not write' rota plan --html none/page.html
+}
+
+@test "a page holds the numbers, and user text ends no script of it" {
+	printf '#!/bin/sh\n#ROTA --job-name="</script><b>x"\ntrue\n' >'<b>&amp;.sh'
+	run --separate-stderr rota plan --drain n1 --submit '<b>&amp;.sh' --json
+	steps=$(jq -c .steps <<<"$output")
+	rota plan --drain n1 --submit '<b>&amp;.sh' --html page.html
+	[ "$(grep -c '<b>' page.html)" = 0 ]
+	grep -q '<title>Plan with --drain n1 --submit &lt;b>&amp;amp;.sh</title>' page.html
+	run ! grep -qE '(src|href)="?(https?:)?//' page.html
+	sed -n 's,.*<script type="application/json" id="data">\(.*\)</script>.*,\1,p' page.html >data.json
+	[ "$(jq -c '.rows | map(.label, .verdict)' data.json)" = "$(jq -c 'map(.label, .verdict)' <<<"$steps")" ]
+	rota plan --html - >page.html
+	[ "$(grep -c '<title>Plan</title>' page.html)" = 1 ]
 }
 
 @test "who does not see the jobs of others sees no plan" {

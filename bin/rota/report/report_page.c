@@ -1,7 +1,7 @@
-/* report_page.c - writes a report as one HTML file: the numbers as JSON, the style, and the scripts that draw charts
+/* report_page.c - writes a report or a plan as one HTML file: the numbers as JSON, the style, and the scripts that draw charts
  * (bin/rota/report/page).
  *
- * Called by: `rota report`. */
+ * Called by: `rota report`, `rota plan`. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,8 +55,8 @@ static void page_write(FILE *to, const json_t *answer)
 		part("uplot/LICENSE"), part("uplot/uPlot.min.css"), part("page.css"));
 	fputs("<script type=\"application/json\" id=\"data\">", to);
 	json_dump_callback(answer, data_write, to, JSON_COMPACT);
-	fprintf(to, "</script>\n<script>\n%s\n</script>\n<script>\n%s</script>\n</body>\n</html>\n",
-		part("uplot/uPlot.iife.min.js"), part("page.js"));
+	fprintf(to, "</script>\n<script>\n%s\n</script>\n<script>\n%s</script>\n<script>\n%s</script>\n</body>\n</html>\n",
+		part("uplot/uPlot.iife.min.js"), part("plan.js"), part("page.js"));
 }
 
 bool report_page(const char *path, const json_t *answer)

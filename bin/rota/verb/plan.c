@@ -14,9 +14,8 @@
 #include "bin/rota/plan/plan_change.h"
 #include "bin/rota/plan/plan_moves.h"
 #include "bin/rota/plan/plan_preempt.h"
+#include "bin/rota/plan/plan_rows.h"
 #include "bin/rota/plan/plan_snapshot.h"
-#include "bin/rota/print/format.h"
-#include "bin/rota/print/table.h"
 #include "bin/rota/submit/origin.h"
 #include "bin/rota/submit/problems.h"
 #include "bin/rota/submit/submit_options.h"
@@ -25,7 +24,7 @@
 #include "jobmgr/translate/translate.h"
 #include "lib/text.h"
 
-enum { PLAN_SUBMIT = 256, PLAN_DRAIN, PLAN_ADD_NODES, PLAN_SET, PLAN_AT, PLAN_MOVES, CHANGES_MOST = 64 };
+enum { PLAN_SUBMIT = 256, PLAN_DRAIN, PLAN_ADD_NODES, PLAN_SET, PLAN_AT, PLAN_MOVES, PLAN_HTML, CHANGES_MOST = 64 };
 
 const struct verb_option plan_options[] = {
 	{PLAN_SUBMIT, "submit", "SCRIPT", "what if this script were submitted"},
@@ -35,6 +34,7 @@ const struct verb_option plan_options[] = {
 	 "what if a partition had other limits, such as partition.main.max_time=1-0; also max_nodes, state"},
 	{PLAN_AT, "at", "WHEN", "compare at that time, as if each running step ended at its time limit"},
 	{PLAN_MOVES, "moves", NULL, "propose moves of running steps that gain more than they cost"},
+	{PLAN_HTML, "html", "FILE", "write a self-contained page with a picture; -: standard output"},
 	VERB_OPTION_JSON_OWN,
 	{0, NULL, NULL, NULL},
 };
@@ -46,13 +46,7 @@ struct plan_line {
 	} change[CHANGES_MOST];
 	int count;
 	bool json, moves;
-};
-
-/* Expected start of a step in seconds since 1970: the time of the snapshot means now, NAN never or not known. */
-struct expected {
-	const struct schedule_pending *step;
-	double before, after;
-	const char *message;
+	const char *html; /* file to write a page to; NULL: none */
 };
 
 /* Returns the plan of a script; NULL after printing its problems. Sets *partition to the default partition, malloc'ed. */
@@ -134,92 +128,40 @@ static int change_apply(struct plan_snapshot *snapshot, int id, const char *valu
 	return good ? EXIT_OK : call_refuse(&e);
 }
 
-/* Store the expected start of each pending step. The arrays have one member for each step of the queue. */
-static void times_note(const struct schedule_snapshot *s, const struct schedule_result *result, double *times,
-		       const char **messages)
+/* The plan of a snapshot, by index of the pending step. */
+struct forecast {
+	struct schedule_result *result; /* owns messages */
+	double *times;
+	const char **messages;
+};
+
+/* Run the scheduler on a snapshot, and store the expected start of each pending step. */
+static struct forecast forecast_run(struct plan_snapshot *snapshot, const struct schedule_policy *policy)
 {
+	const struct schedule_snapshot *s = &snapshot->rows->snapshot;
+	struct schedule_result *result = schedule_run(s, policy);
+	struct forecast f = {result, xcalloc(s->pending_count + 1, sizeof *f.times),
+			     xcalloc(s->pending_count + 1, sizeof *f.messages)};
+
 	for (size_t i = 0; i < s->pending_count; i++)
-		times[i] = NAN;
+		f.times[i] = NAN;
 	for (size_t i = 0; i < result->wait_count; i++) {
-		times[result->waits[i].pending] = result->waits[i].expected_at;
-		messages[result->waits[i].pending] = result->waits[i].message;
+		f.times[result->waits[i].pending] = result->waits[i].expected_at;
+		f.messages[result->waits[i].pending] = result->waits[i].message;
 	}
 	for (size_t i = 0; i < result->start_count; i++) {
-		times[result->starts[i].pending] = s->now;
-		messages[result->starts[i].pending] = "";
+		f.times[result->starts[i].pending] = s->now;
+		f.messages[result->starts[i].pending] = "";
 	}
+	plan_preempt_note(snapshot, policy, result, f.times, f.messages);
+	return f;
 }
 
-static const char *verdict_of(const struct expected *x, bool changed, bool is_new)
+static void forecast_free(struct forecast *f)
 {
-	if (!changed)
-		return isnan(x->after) ? "not known" : "";
-	if (is_new)
-		return isnan(x->after) ? "new, not known" : "new";
-	if (isnan(x->before) || isnan(x->after))
-		return isnan(x->before) == isnan(x->after) ? "not known" : isnan(x->after) ? "never, or not known" : "earlier";
-	return fabs(x->after - x->before) < 1 ? "same" : x->after < x->before ? "earlier" : "later";
-}
-
-static json_t *time_json(double at)
-{
-	char text[64];
-	time_t seconds = (time_t)at;
-	struct tm tm;
-
-	if (isnan(at) || at > 1e11)
-		return json_null();
-	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S+00:00", gmtime_r(&seconds, &tm));
-	return json_string(text);
-}
-
-static void label_write(const struct schedule_pending *step, char *text, size_t size)
-{
-	if (step->job)
-		snprintf(text, size, "%lld.%s", (long long)step->job, step->name);
-	else
-		snprintf(text, size, "(%s)", step->name);
-}
-
-static void rows_print(const struct expected *rows, size_t count, bool changed, bool json)
-{
-	static const struct table_column columns[] = {{"STEP", false, 8}, {"PARTITION", false, 5}, {"EXPECTED", false, 0},
-						      {"THEN", false, 0}, {"", false, 0},	   {"WHY", false, 12}};
-	struct table *table = table_new(columns, sizeof columns / sizeof *columns);
-	json_t *list = json_array();
-	char label[512];
-
-	for (size_t i = 0; i < count; i++) {
-		const struct expected *x = &rows[i];
-		bool is_new = x->step->job == 0;
-		json_t *before = time_json(changed ? x->before : x->after), *after = time_json(x->after);
-
-		label_write(x->step, label, sizeof label);
-		table_cell(table, label);
-		table_cell(table, x->step->partition);
-		table_cell(table, is_new ? "-" : format_when(before).s);
-		table_cell(table, changed ? format_when(after).s : "-");
-		table_cell(table, verdict_of(x, changed, is_new));
-		table_cell(table, x->message ? x->message : "");
-		json_array_append_new(list, json_pack("{s:s, s:s, s:O, s:O, s:s, s:s}", "label", label, "partition",
-						      x->step->partition, "expected_at", before, "then_at", after, "verdict",
-						      verdict_of(x, changed, is_new), "message", x->message ? x->message : ""));
-		json_decref(before);
-		json_decref(after);
-	}
-	if (json) {
-		json_t *answer = json_pack("{s:o}", "steps", json_incref(list));
-
-		json_dumpf(answer, stdout, JSON_INDENT(2));
-		puts("");
-		json_decref(answer);
-	} else if (count == 0) {
-		puts("nothing waits for resources");
-	} else {
-		table_print(table, stdout, false);
-	}
-	table_free(table);
-	json_decref(list);
+	schedule_result_free(f->result);
+	free(f->times);
+	free(f->messages);
 }
 
 /* Apply only the changes of the time (`clock`), or all other changes. */
@@ -233,41 +175,73 @@ static int changes_apply(struct plan_snapshot *snapshot, const struct plan_line 
 	return status;
 }
 
+/* Returns the changes as options, " " between them; malloc'ed. */
+static char *changes_text(const struct plan_line *line)
+{
+	char *text = xstrdup("");
+
+	for (int i = 0; i < line->count; i++) {
+		const struct verb_option *option = plan_options;
+
+		while (option->id != line->change[i].id)
+			option++;
+		char *longer = xasprintf("%s%s--%s %s", text, i ? " " : "", option->name, line->change[i].value);
+
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+static int rows_print(const struct plan_rows *rows, const struct plan_line *line)
+{
+	if (line->json) {
+		plan_rows_json(rows);
+	} else if (line->html) {
+		char *changes = changes_text(line);
+		bool good = plan_rows_page(rows, changes, line->html);
+
+		free(changes);
+		return good ? EXIT_OK : EXIT_REFUSED;
+	} else {
+		plan_rows_table(rows);
+	}
+	return EXIT_OK;
+}
+
+/* Print the plan `after` of a snapshot, compared with the plan `before` the changes. */
+static int forecasts_print(const struct plan_snapshot *snapshot, const struct forecast *before, const struct forecast *after,
+			   const struct plan_line *line)
+{
+	const struct schedule_snapshot *s = &snapshot->rows->snapshot;
+	struct plan_row *rows = xcalloc(s->pending_count + 1, sizeof *rows);
+	int status;
+
+	for (size_t i = 0, old = 0; i < s->pending_count; i++)
+		rows[i] = (struct plan_row){&s->pending[i], s->pending[i].job ? before->times[old++] : NAN, after->times[i],
+					    after->messages[i]};
+	status = rows_print(&(struct plan_rows){rows, s->pending_count, s->now, line->count > 0}, line);
+	free(rows);
+	return status;
+}
+
 /* Run the scheduler without and with the changes, both after the changes of the time, and print both results. */
 static int plan_compare(struct plan_snapshot *snapshot, const struct schedule_policy *policy, const struct plan_line *line)
 {
-	struct schedule_snapshot *s = &snapshot->rows->snapshot;
-	size_t before_count = s->pending_count;
 	int status = changes_apply(snapshot, line, true);
 
 	if (status != EXIT_OK)
 		return status;
-	struct schedule_result *before = schedule_run(s, policy);
-	double *was = xcalloc(before_count + 1, sizeof *was);
-	const char **messages = xcalloc(before_count + 1, sizeof *messages);
+	struct forecast before = forecast_run(snapshot, policy);
 
-	times_note(s, before, was, messages);
-	plan_preempt_note(snapshot, policy, before, was, messages);
 	status = changes_apply(snapshot, line, false);
 	if (status == EXIT_OK) {
-		struct schedule_result *after = schedule_run(s, policy);
-		double *is = xcalloc(s->pending_count + 1, sizeof *is);
-		const char **why = xcalloc(s->pending_count + 1, sizeof *why);
-		struct expected *rows = xcalloc(s->pending_count + 1, sizeof *rows);
+		struct forecast after = forecast_run(snapshot, policy);
 
-		times_note(s, after, is, why);
-		plan_preempt_note(snapshot, policy, after, is, why);
-		for (size_t i = 0, old = 0; i < s->pending_count; i++)
-			rows[i] = (struct expected){&s->pending[i], s->pending[i].job ? was[old++] : NAN, is[i], why[i]};
-		rows_print(rows, s->pending_count, line->count > 0, line->json);
-		schedule_result_free(after);
-		free(is);
-		free(why);
-		free(rows);
+		status = forecasts_print(snapshot, &before, &after, line);
+		forecast_free(&after);
 	}
-	schedule_result_free(before);
-	free(was);
-	free(messages);
+	forecast_free(&before);
 	return status;
 }
 
@@ -284,7 +258,9 @@ int verb_plan(const struct verb *verb, int argc, char **argv)
 	for (int id; (id = verb_next(&scan));) {
 		line.json |= id == VERB_JSON;
 		line.moves |= id == PLAN_MOVES;
-		if (id == VERB_JSON || id == PLAN_MOVES)
+		if (id == PLAN_HTML)
+			line.html = scan.value;
+		if (id == VERB_JSON || id == PLAN_MOVES || id == PLAN_HTML)
 			continue;
 		if (line.count == CHANGES_MOST)
 			verb_misuse(verb, "there are more than %d changes", CHANGES_MOST);
@@ -292,6 +268,8 @@ int verb_plan(const struct verb *verb, int argc, char **argv)
 		line.change[line.count++].value = scan.value;
 	}
 	verb_operands(&scan, 0, 0);
+	if (line.moves && line.html)
+		verb_misuse(verb, "--html has no picture of --moves; use one of them");
 	answer = call_gate("plan_snapshot", json_pack("{s:b}", "moves", line.moves));
 	if (!answer)
 		return call_status();

@@ -1,4 +1,5 @@
-// page.js - draws a report from its numbers (#data, the answer of GET /v1/report): charts first, then the table they come from.
+// page.js - draws a report from its numbers (#data, the answer of GET /v1/report) or a plan (plan.js): charts first, then the table they
+// come from.
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const page = document.getElementById("page");
@@ -84,9 +85,9 @@ function isText(column) {
 	return column.unit === "text" || column.unit === "time";
 }
 
-// The columns of the table; of a job's, those that say nothing of any of its steps are left out.
+// The columns of the table; of a job's or a plan's, those that say nothing of any of its steps are left out.
 function shownColumns() {
-	return data.report === "job" ? data.columns.filter(c => data.rows.some(row => row[c.name])) : data.columns;
+	return data.report === "job" || data.report === "plan" ? data.columns.filter(c => data.rows.some(row => row[c.name])) : data.columns;
 }
 
 function drawTable() {
@@ -363,6 +364,8 @@ if (data.report === "job") {
 	drawGraph();
 	drawGantt();
 	drawAttempts();
+} else if (data.report === "plan") {
+	drawPlan();
 } else {
 	const bar = data.columns.find(c => c.name === data.bar);
 	add(page, "p", {class: "when"}, `${data.since.slice(0, 16).replace("T", " ")} to ${data.until.slice(0, 16).replace("T", " ")}; days and months of ${data.time_zone}`);
