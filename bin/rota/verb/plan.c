@@ -209,6 +209,14 @@ static int rows_print(const struct plan_rows *rows, const struct plan_line *line
 	return EXIT_OK;
 }
 
+static bool line_has_changes(const struct plan_line *line)
+{
+	for (int i = 0; i < line->count; i++)
+		if (line->change[i].id != PLAN_AT)
+			return true;
+	return false;
+}
+
 /* Print the plan `after` of a snapshot, compared with the plan `before` the changes. */
 static int forecasts_print(const struct plan_snapshot *snapshot, const struct forecast *before, const struct forecast *after,
 			   const struct plan_line *line)
@@ -234,8 +242,9 @@ static int plan_compare(struct plan_snapshot *snapshot, const struct schedule_po
 		return status;
 	struct forecast before = forecast_run(snapshot, policy);
 
-	status = changes_apply(snapshot, line, false);
-	if (status == EXIT_OK) {
+	if (!line_has_changes(line)) {
+		status = forecasts_print(snapshot, &before, &before, line);
+	} else if ((status = changes_apply(snapshot, line, false)) == EXIT_OK) {
 		struct forecast after = forecast_run(snapshot, policy);
 
 		status = forecasts_print(snapshot, &before, &after, line);
