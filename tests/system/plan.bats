@@ -25,6 +25,32 @@ setup() {
 	cd "$BATS_TEST_TMPDIR"
 }
 
+# lock_all: keeps every session from writing to a table or locking a row, until unlock. False if some session has such a lock for long.
+lock_all() {
+	coproc LOCKER { psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -Atq 2>/dev/null 3>&-; }
+	LOCKER_IN=${LOCKER[1]}
+	cat >&"$LOCKER_IN" <<-'END'
+		begin;
+		set local lock_timeout = '1s';
+		select format('lock table %s in exclusive mode', string_agg(c.oid::regclass::text, ', ')) from pg_class c
+			where c.relnamespace = 'rota'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition \gexec
+		select 'locked';
+	END
+	read -r locked <&"${LOCKER[0]}" && [ "$locked" = locked ]
+}
+
+unlock() {
+	local pid=$LOCKER_PID
+
+	eval "exec $LOCKER_IN>&-"
+	wait "$pid" || true
+}
+
+# locks: prints how many locks on tables the session of lock_all has.
+locks() {
+	superuser "select count(*) from pg_locks where mode = 'ExclusiveLock' and granted and relation is not null"
+}
+
 # of LABEL FILTER: prints a part of the plan in $output about a step.
 of() {
 	jq -r --arg name "$1" ".steps[] | select(.label == \$name) | $2" <<<"$output"
@@ -172,4 +198,25 @@ of() {
 	rota admin setting change queue_visible --value=true
 	[ "$status" != 0 ]
 	[[ $output == *"you may not see the jobs of others"* ]]
+}
+
+@test "no lock is needed, and none of others is waited for" {
+	printf '#!/bin/sh\n#ROTA --time=10\ntrue\n' >job.sh
+	eventually lock_all
+	held=$(locks)
+	run timeout 20 rota plan
+	run_changed() { timeout 20 rota plan --drain n1 --add-nodes=1:4c,8G --set partition.main.max_time=1-0 --submit job.sh --at now+1hour; }
+	first=$status
+	run run_changed
+	second=$status
+	run timeout 20 rota plan --moves
+	third=$status
+	# What writes a row waits.
+	run timeout 1 rota submit job.sh
+	fourth=$status
+	still=$(locks)
+	unlock
+	[ "$first $second $third $fourth" = "0 0 0 124" ]
+	[ "$held" -ge 100 ]
+	[ "$still" = "$held" ]
 }
