@@ -73,14 +73,13 @@ language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
 	v_movers constant jsonb := (select coalesce(jsonb_agg(to_jsonb(m)), '[]') from internal.movable_steps() m);
 begin
-	return jsonb_build_object('movers', v_movers, 'moving', (
-		select coalesce(jsonb_agg(to_jsonb(x)), '[]')
-		from api.schedule_pending(array(select (m ->> 'job_id')::bigint from jsonb_array_elements(v_movers) m),
-			array(select (m ->> 'step_id')::int from jsonb_array_elements(v_movers) m)) x));
+	return jsonb_build_object('movers', v_movers, 'moving', internal.snapshot_requests(
+		array(select (m ->> 'job_id')::bigint from jsonb_array_elements(v_movers) m),
+		array(select (m ->> 'step_id')::int from jsonb_array_elements(v_movers) m)));
 end $$;
 comment on function internal.snapshot_moves() is
 	'Steps that can be moved [{job_id, step_id, cost_s, off_after_s}], and the request of each when it starts again, as '
-	'api.schedule_pending answers it.';
+	'internal.snapshot_requests.';
 
 create function api.schedule_movers() returns table (job_id bigint, step_id int, cost_s double precision,
 	off_after_s double precision)

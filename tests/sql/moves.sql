@@ -20,7 +20,7 @@ select is(t.movers(), :a || '.a 6.0', 'as long again for the restart; not what m
 update rota.checkpoint set restoring_at = now() - interval '2 seconds', restored_at = now() - interval '1 second' where job_id = :a;
 select is(t.movers(), :a || '.a 4.0', 'or as long as one took');
 select api.plan_snapshot(0, 'root', '{"moves": true}') as snapshot \gset
-select is((:'snapshot'::jsonb #>> '{movers,0,job_id}') || ' ' || (:'snapshot'::jsonb #>> '{moving,0,job_id}') || ' ' || jsonb_array_length(:'snapshot'::jsonb -> 'moving'), :a || ' ' || :a || ' 1', 'with what it asks for');
+select is((:'snapshot'::jsonb #>> '{movers,0,job_id}') || ' ' || (:'snapshot'::jsonb #>> '{moving,columns,0}') || ' ' || ltrim(split_part(:'snapshot'::jsonb #>> '{moving,rows,0}', ',', 1), '(') || ' ' || jsonb_array_length(:'snapshot'::jsonb #> '{moving,rows}'), :a || ' job_id ' || :a || ' 1', 'with what it asks for');
 select throws_ok(format('select api.plan_snapshot(%s, ''alice'', ''{"moves": true}'')', t.uid('alice')), 'RT403', null, 'not for those who see only their own jobs')
 from (select api.admin_change(0, 'root', '{"object": "setting", "action": "change", "name": "queue_visible", "values": {"value": "false"}}')) x;
 select api.job_migrate(t.uid('alice'), 'alice', t.request(:'a')) \g /dev/null

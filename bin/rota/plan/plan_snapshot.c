@@ -1,4 +1,4 @@
-/* plan_snapshot.c - converts the rows of a snapshot from JSON into results of libpq, which the leader's code (lead_load.c) then reads.
+/* plan_snapshot.c - converts the rows of a snapshot into results of libpq, which the leader's code (lead_load.c) then reads.
  *
  * Called by: `rota plan`.
  * Invariants:
@@ -63,8 +63,8 @@ static char *value_text(const json_t *value)
 	}
 }
 
-/* Returns a JSON list of rows as a result of libpq. All rows have the same members. */
-static PGresult *rows_result(const json_t *rows)
+/* Returns a JSON list of objects as a result of libpq. All objects have the same members. */
+static PGresult *objects_result(const json_t *rows)
 {
 	PGresult *result = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
 	PGresAttDesc columns[COLUMNS_MOST] = {0};
@@ -93,19 +93,83 @@ static PGresult *rows_result(const json_t *rows)
 	return result;
 }
 
-static bool set_read(struct lead_rows *rows, enum lead_set set, const json_t *list, struct err *e)
+/* Read one value of a row that PostgreSQL has written as text, such as (1,"a ""b""",,t), from `at` on into `value`, which is as long
+ * as the row. Sets *null for null. Returns the text behind the value; NULL if the row is malformed. */
+static const char *value_read(const char *at, char *value, bool *null)
 {
-	if (json_array_size(list) == 0) /* a list without rows names no columns, so there is nothing to load */
-		return true;
-	PGresult *result = rows_result(list);
-	bool good = lead_load(rows, set, result, e);
+	bool quoted = false;
+
+	*null = *at == ',' || *at == ')';
+	for (; quoted || (*at != ',' && *at != ')'); at++) {
+		if (*at == '"' && !(quoted && at[1] == '"')) {
+			quoted = !quoted;
+			continue;
+		}
+		if (*at == '"' || *at == '\\')
+			at++;
+		if (!*at)
+			return NULL;
+		*value++ = *at;
+	}
+	*value = '\0';
+	return at;
+}
+
+/* Read a row of `count` values into row number `row` of a result. */
+static bool row_read(PGresult *result, int row, const char *text, int count)
+{
+	char *value = xcalloc(1, strlen(text) + 1);
+	bool good = *text == '(';
+
+	for (int i = 0; i < count && good; i++) {
+		bool null;
+
+		text = value_read(text + 1, value, &null);
+		good = text && *text == (i + 1 < count ? ',' : ')');
+		if (good && !PQsetvalue(result, row, i, null ? NULL : value, null ? -1 : (int)strlen(value)))
+			die("out of memory");
+	}
+	free(value);
+	return good && text[1] == '\0';
+}
+
+/* Returns rows of a snapshot {columns, rows} as a result of libpq; NULL with an error if they are malformed. */
+static PGresult *rows_result(const json_t *set, struct err *e)
+{
+	PGresult *result = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
+	PGresAttDesc columns[COLUMNS_MOST] = {0};
+	const json_t *names = json_object_get(set, "columns"), *row;
+	int count = (int)json_array_size(names);
+	bool good = count > 0 && count <= COLUMNS_MOST;
+	size_t i;
+
+	for (int k = 0; k < count && good; k++) {
+		columns[k].name = (char *)(uintptr_t)json_string_value(json_array_get(names, (size_t)k));
+		good = columns[k].name != NULL;
+	}
+	if (!result || (good && !PQsetResultAttrs(result, count, columns)))
+		die("out of memory");
+	json_array_foreach (json_object_get(set, "rows"), i, row)
+		good = good && json_is_string(row) && row_read(result, (int)i, json_string_value(row), count);
+	if (good)
+		return result;
+	PQclear(result);
+	err_set(e, "the job manager answered a malformed snapshot");
+	err_hint(e, "Use the rota of the version that the job manager has.");
+	return NULL;
+}
+
+static bool set_read(struct lead_rows *rows, enum lead_set kind, const json_t *set, struct err *e)
+{
+	PGresult *result = rows_result(set, e);
+	bool good = result && lead_load(rows, kind, result, e);
 
 	PQclear(result);
 	return good;
 }
 
 /* Read the time, the claims of preemptions and the suspended steps that may resume. lead_load_tick() takes each of the two lists
- * as the text of a jsonb value, but rows_result() would write a list as an array of PostgreSQL. */
+ * as the text of a jsonb value, but objects_result() would write a list as an array of PostgreSQL. */
 static bool tick_read(struct lead_rows *rows, const json_t *answer, struct err *e)
 {
 	const json_t *kept = json_object_get(answer, "claims"), *paused = json_object_get(answer, "resumes");
@@ -114,7 +178,7 @@ static bool tick_read(struct lead_rows *rows, const json_t *answer, struct err *
 	json_t *tick = json_pack("[{s:O, s:n, s:s?, s:b, s:s?}]", "now", json_object_get(answer, "now"), "next_at", "claims",
 				 claims, "preempts", 0, "resumes", resumes);
 	double next;
-	PGresult *result = rows_result(tick);
+	PGresult *result = objects_result(tick);
 	bool good = lead_load_tick(rows, result, &next, e);
 
 	PQclear(result);
@@ -127,51 +191,60 @@ static bool tick_read(struct lead_rows *rows, const json_t *answer, struct err *
 static bool pending_read(struct plan_snapshot *snapshot, const json_t *pending, struct err *e)
 {
 	struct db_array *jobs = db_array_new(), *steps = db_array_new();
-	bool good = true;
 
 	lead_queue_list_missing(snapshot->queue, snapshot->rows, jobs, steps);
 	db_array_free(jobs);
 	db_array_free(steps);
-	if (json_array_size(pending)) {
-		PGresult *result = rows_result(pending);
+	PGresult *result = rows_result(pending, e);
+	bool good = result && lead_queue_load(snapshot->queue, result, e);
 
-		good = lead_queue_load(snapshot->queue, result, e);
-		PQclear(result);
-	}
+	PQclear(result);
 	lead_queue_fill(snapshot->queue, snapshot->rows);
 	return good;
 }
 
+static int64_t integer_of(const PGresult *result, int row, const char *column)
+{
+	int number = PQfnumber(result, column);
+
+	return number < 0 ? -1 : strtoll(PQgetvalue(result, row, number), NULL, 10);
+}
+
 /* Read the ranks of the pending steps, from the rows of the queue in their order. Rows of steps without a request are skipped. */
-static void ranks_read(struct plan_snapshot *snapshot, const json_t *answer)
+static bool ranks_read(struct plan_snapshot *snapshot, const json_t *answer, struct err *e)
 {
 	const struct schedule_snapshot *s = &snapshot->rows->snapshot;
-	const json_t *queue = json_object_get(answer, "queue"), *row;
-	size_t i, at = 0;
+	PGresult *queue = rows_result(json_object_get(answer, "queue"), e);
+	size_t at = 0;
 
+	if (!queue)
+		return false;
 	snapshot->rules = json_incref(json_object_get(answer, "ranks"));
 	snapshot->ranks = schedule_arena_take(snapshot->rows->arena, s->pending_count, sizeof *snapshot->ranks);
-	json_array_foreach (queue, i, row) {
+	for (int row = 0; row < PQntuples(queue) && at < s->pending_count; row++) {
 		const struct schedule_pending *step = &s->pending[at];
 
-		if (at == s->pending_count)
-			break;
-		if (step->job == json_integer_value(json_object_get(row, "job_id")) &&
-		    step->step == json_integer_value(json_object_get(row, "step_id")))
-			snapshot->ranks[at++] = plan_rank_queued(s, step, json_integer_value(json_object_get(row, "rank")));
+		if (step->job == integer_of(queue, row, "job_id") && step->step == integer_of(queue, row, "step_id"))
+			snapshot->ranks[at++] = plan_rank_queued(s, step, integer_of(queue, row, "rank"));
 	}
+	PQclear(queue);
+	return true;
 }
 
 bool plan_snapshot_read(struct plan_snapshot *snapshot, const json_t *answer, struct err *e)
 {
 	snapshot->rows = lead_rows_new(0);
 	snapshot->queue = lead_queue_new();
-	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-		if (!set_read(snapshot->rows, members[i].set, json_object_get(answer, members[i].member), e))
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+		const json_t *set = json_object_get(answer, members[i].member);
+
+		if ((set || members[i].set != LEAD_CANDIDATES) && !set_read(snapshot->rows, members[i].set, set, e))
 			return false;
+	}
 	if (!tick_read(snapshot->rows, answer, e) || !pending_read(snapshot, json_object_get(answer, "pending"), e))
 		return false;
-	ranks_read(snapshot, answer);
+	if (!ranks_read(snapshot, answer, e))
+		return false;
 	lead_preempt_keep(snapshot->rows);
 	lead_resume_choose(snapshot->rows, &schedule_policy_default);
 	return true;
@@ -236,13 +309,13 @@ static void step_limit(const struct lead_rows *rows, struct schedule_pending *st
 			step->time_limit_s = rows->snapshot.partitions[i].max_time_s;
 }
 
-const struct schedule_pending *plan_snapshot_requests(struct plan_snapshot *snapshot, const json_t *rows, size_t count,
+const struct schedule_pending *plan_snapshot_requests(struct plan_snapshot *snapshot, const json_t *set, size_t count,
 						      struct err *e)
 {
 	snapshot->requested = lead_rows_new(0);
 	struct schedule_pending *requests = schedule_arena_take(snapshot->rows->arena, count, sizeof *requests);
 
-	if (!set_read(snapshot->requested, LEAD_PENDING, rows, e))
+	if (!set_read(snapshot->requested, LEAD_PENDING, set, e))
 		return NULL;
 	if (snapshot->requested->snapshot.pending_count != count) {
 		err_set(e, "the job manager answered %zu requests of %zu steps", snapshot->requested->snapshot.pending_count,
@@ -310,7 +383,9 @@ size_t plan_snapshot_submit(struct plan_snapshot *snapshot, const json_t *plan, 
 		else
 			json_array_append_new(list, step_row(json_object_get(plan, "common"), step, partition));
 	}
-	if (set_read(read, LEAD_PENDING, list, e)) {
+	PGresult *result = json_array_size(list) ? objects_result(list) : NULL; /* an empty list names no columns */
+
+	if (!result || lead_load(read, LEAD_PENDING, result, e)) {
 		steps_add(snapshot, read, json_object_get(plan, "job"), list);
 		snapshot->submitted =
 			xrealloc(snapshot->submitted, (snapshot->submitted_count + 1) * sizeof *snapshot->submitted);
@@ -319,6 +394,7 @@ size_t plan_snapshot_submit(struct plan_snapshot *snapshot, const json_t *plan, 
 		lead_rows_free(read);
 		waiting = SIZE_MAX;
 	}
+	PQclear(result);
 	json_decref(list);
 	return waiting;
 }

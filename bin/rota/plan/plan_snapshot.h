@@ -24,8 +24,9 @@ struct plan_snapshot {
 bool plan_snapshot_read(struct plan_snapshot *snapshot, const json_t *answer, struct err *e);
 void plan_snapshot_free(struct plan_snapshot *snapshot);
 
-/* Read the requests of steps from `count` rows of api.schedule_pending in JSON; NULL with an error. Call it once for a snapshot. */
-const struct schedule_pending *plan_snapshot_requests(struct plan_snapshot *snapshot, const json_t *rows, size_t count,
+/* Read the requests of `count` steps from a list of the answer of api.plan_snapshot; NULL with an error. Call it once for a
+ * snapshot. */
+const struct schedule_pending *plan_snapshot_requests(struct plan_snapshot *snapshot, const json_t *set, size_t count,
 						      struct err *e);
 
 /* Add to the queue those steps of a job's plan that could start now, at their ranks. `partition`: the partition of steps that
