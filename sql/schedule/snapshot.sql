@@ -46,24 +46,14 @@ declare
 	v_steps int[];
 	v_rows text[];
 begin
-	select array_agg(o.job_id), array_agg(o.step_id), array_agg(o.text) into v_jobs, v_steps, v_rows
-	from (
-		select q.job_id, q.step_id, row(q.job_id, q.step_id, q.version, q.array_next, q.array_skip, q.array_over, q.free_slots,
-			q.stamp, s.rank + internal.tier_rank(p.tier))::text as text
-		from api.schedule_queue(p_rows) with ordinality
-			q (job_id, step_id, version, array_next, array_skip, array_over, free_slots, stamp, nr)
-		left join step s on s.job_id = q.job_id and s.step_id = q.step_id
-		left join partition p on p.partition = s.queue
-		order by q.nr
-	) o;
-	return jsonb_build_object('queue', internal.snapshot_rows(
-			array['job_id', 'step_id', 'version', 'array_next', 'array_skip', 'array_over', 'free_slots', 'stamp', 'rank'],
-			coalesce(v_rows, '{}')),
+	select array_agg(q.job_id), array_agg(q.step_id), array_agg(q::text) into v_jobs, v_steps, v_rows
+	from api.schedule_queue(p_rows) q;
+	return jsonb_build_object(
+		'queue', internal.snapshot_rows(internal.snapshot_columns('api.schedule_queue(int)'), coalesce(v_rows, '{}')),
 		'pending', internal.snapshot_requests(coalesce(v_jobs, '{}'), coalesce(v_steps, '{}')));
 end $$;
 comment on function internal.snapshot_queue(int) is
-	'The first rows of the queue of each partition, with the request of each step and its rank. The rank includes the '
-	'tier of the partition.';
+	'The first rows of the queue of each partition, and the request of each step in the same order.';
 
 create function internal.snapshot_ranks() returns jsonb
 language sql stable set search_path = rota, pg_temp as $$

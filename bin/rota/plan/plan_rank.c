@@ -19,14 +19,22 @@ static int partition_priority(const struct schedule_snapshot *snapshot, const ch
 	return 0;
 }
 
-struct plan_rank plan_rank_queued(const struct schedule_snapshot *snapshot, const struct schedule_pending *step, int64_t rank)
-{
-	return (struct plan_rank){step->tier, partition_priority(snapshot, step->partition), rank};
-}
-
 static double member_number(const json_t *object, const char *key)
 {
 	return json_number_value(json_object_get(object, key));
+}
+
+/* Returns what the tier of a partition adds to the ranks of its steps. */
+static double partition_rank(const json_t *ranks, const char *partition)
+{
+	return member_number(json_object_get(ranks, "partitions"), partition) * tier_rank;
+}
+
+struct plan_rank plan_rank_queued(const struct schedule_snapshot *snapshot, const json_t *ranks,
+				  const struct schedule_pending *step, int64_t rank)
+{
+	return (struct plan_rank){step->tier, partition_priority(snapshot, step->partition),
+				  rank + (int64_t)partition_rank(ranks, step->partition)};
 }
 
 struct plan_rank plan_rank_submitted(const struct schedule_snapshot *snapshot, const json_t *ranks, const json_t *job,
@@ -39,7 +47,7 @@ struct plan_rank plan_rank_submitted(const struct schedule_snapshot *snapshot, c
 	double rank = fmax(-points_most, fmin(points_most, weight)) + member_number(qos, "tier") * tier_rank -
 		      floor(snapshot->now * 1000) + (is_eternal ? eternal_rank : 0);
 
-	rank += member_number(json_object_get(ranks, "partitions"), partition) * tier_rank;
+	rank += partition_rank(ranks, partition);
 	return (struct plan_rank){(int)lround(rank / tier_rank), partition_priority(snapshot, partition), (int64_t)rank};
 }
 

@@ -12,14 +12,16 @@
 struct plan_rank {
 	int tier;
 	int priority;
-	int64_t rank; /* includes the tier of the partition, as in api.plan_snapshot */
+	int64_t rank; /* includes the tier of the partition */
 };
 
-/* Returns the position of a step in the queue that has this rank. */
-struct plan_rank plan_rank_queued(const struct schedule_snapshot *snapshot, const struct schedule_pending *step, int64_t rank);
+/* Returns the position of a step in the queue that has this rank without the tier of its partition. `ranks`: the member of this name
+ * in the answer of api.plan_snapshot. */
+struct plan_rank plan_rank_queued(const struct schedule_snapshot *snapshot, const json_t *ranks,
+				  const struct schedule_pending *step, int64_t rank);
 
-/* Returns the position of a step that is submitted at the time of the snapshot. `ranks`: the member of this name in the answer of
- * api.plan_snapshot; `job`: the member of this name in the plan of the job. */
+/* Returns the position of a step that is submitted at the time of the snapshot. `ranks`: as above; `job`: the member of
+ * this name in the plan of the job. */
 struct plan_rank plan_rank_submitted(const struct schedule_snapshot *snapshot, const json_t *ranks, const json_t *job,
 				     const char *partition, bool is_eternal);
 

@@ -210,24 +210,24 @@ static int64_t integer_of(const PGresult *result, int row, const char *column)
 	return number < 0 ? -1 : strtoll(PQgetvalue(result, row, number), NULL, 10);
 }
 
-/* Read the ranks of the pending steps, from the rows of the queue in their order. Rows of steps without a request are skipped. */
+/* Read the ranks of the pending steps. The requests are in the order of the queue. */
 static bool ranks_read(struct plan_snapshot *snapshot, const json_t *answer, struct err *e)
 {
 	const struct schedule_snapshot *s = &snapshot->rows->snapshot;
-	PGresult *queue = rows_result(json_object_get(answer, "queue"), e);
+	PGresult *requests = rows_result(json_object_get(answer, "pending"), e);
 	size_t at = 0;
 
-	if (!queue)
+	if (!requests)
 		return false;
 	snapshot->rules = json_incref(json_object_get(answer, "ranks"));
 	snapshot->ranks = schedule_arena_take(snapshot->rows->arena, s->pending_count, sizeof *snapshot->ranks);
-	for (int row = 0; row < PQntuples(queue) && at < s->pending_count; row++) {
+	for (int row = 0; row < PQntuples(requests) && at < s->pending_count; row++) {
 		const struct schedule_pending *step = &s->pending[at];
 
-		if (step->job == integer_of(queue, row, "job_id") && step->step == integer_of(queue, row, "step_id"))
-			snapshot->ranks[at++] = plan_rank_queued(s, step, integer_of(queue, row, "rank"));
+		if (step->job == integer_of(requests, row, "job_id") && step->step == integer_of(requests, row, "step_id"))
+			snapshot->ranks[at++] = plan_rank_queued(s, snapshot->rules, step, integer_of(requests, row, "rank"));
 	}
-	PQclear(queue);
+	PQclear(requests);
 	return true;
 }
 
