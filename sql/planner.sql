@@ -30,7 +30,7 @@ begin
 	-- tables that were empty when it was analysed. enable_bitmapscan = off: an index scan marks entries of dead rows and
 	-- skips them from then on; a bitmap visits them each time until the next vacuum.
 	for v_function in select p.oid::regprocedure from pg_proc p where p.pronamespace = 'api'::regnamespace and p.prosecdef
-		and p.proname ~ '^(schedule_|node_(report|apply|orders|renew|sample|substep)|leader_|hook_)'
+		and p.proname ~ '^(schedule_|plan_snapshot|node_(report|apply|orders|renew|sample|substep)|leader_|hook_)'
 	loop
 		execute format('alter function %s set plan_cache_mode = force_generic_plan', v_function);
 		execute format('alter function %s set join_collapse_limit = 1', v_function);

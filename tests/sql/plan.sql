@@ -63,6 +63,7 @@ begin
 	return next t.cheap(p_when || ': schedule_queue', 'select * from api.schedule_queue(1000)');
 	return next t.cheap(p_when || ': schedule_pending', format('select * from api.schedule_pending(array[%s, %s], array[0, 0])', p_job, p_array));
 	return next t.cheap(p_when || ': schedule_running', 'select * from api.schedule_running()');
+	return next t.cheap(p_when || ': plan_snapshot', $s$select api.plan_snapshot(0, 'root', '{}')$s$);
 	return next t.cheap(p_when || ': schedule_launch', format('select * from api.schedule_launch(array[%s, %s], array[0, 0])', p_job, p_array));
 	return next t.cheap(p_when || ': job_lock', format('select internal.job_lock(array[%s, %s])', p_job, p_array));
 	return next t.cheap(p_when || ': job_submit', $s$select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[{"step": "b", "peer": "a"}]')$s$);
@@ -105,6 +106,9 @@ select format('analyze %s', c.oid::regclass) from pg_class c where c.relispartit
 select t.hot('statistics of partitions', :j, :k);
 analyze rota.job, rota.step_request, rota.step, rota.step_array, rota.step_edge, rota.attempt, rota.allocation, rota.task_end, rota.event, rota.plan;
 select t.hot('all statistics', :j, :k);
+-- What a cycle reads is read by the same plans for `rota plan`, whatever statistics say.
+select set_eq($$ select unnest(p.proconfig) from pg_proc p where p.oid = 'api.plan_snapshot(int, text, jsonb)'::regprocedure $$,
+	$$ select unnest(p.proconfig) from pg_proc p where p.oid = 'api.schedule_queue(int)'::regprocedure $$, 'plan_snapshot: the settings of schedule_queue');
 -- Limits and peers, which few steps have, are computed for those steps only.
 set local track_functions = 'all';
 select * from api.schedule_pending(array[:j, :k], array[0, 0]) \g /dev/null
