@@ -67,6 +67,20 @@ of() {
 	[[ $output == *"$WAITS.script"* ]]
 }
 
+@test "rows with lists, devices and special characters are read" {
+	rota admin node change n1 --gres=gpu:2 --features=fast,big
+	job=$(rota submit --parsable --time=30 --gres=gpu:1 --constraint='(fast|big)&fast' --exclude=n2 --wrap true)
+	run --separate-stderr rota plan --json
+	[ "$(of "$job.script" '.then_at != null, .time_limit_s' | xargs)" = "true 1800" ]
+	[[ $(of "$job.script" .message) == *gpu* ]]
+	run --separate-stderr rota plan --drain n1 --json
+	[ "$(of "$job.script" .verdict)" = "never, or not known" ]
+	run --separate-stderr rota plan --drain n2 --json
+	[ "$(of "$job.script" .verdict)" = same ]
+	rota cancel "$job"
+	rota admin node change n1 --features=
+}
+
 @test "more nodes, fewer nodes, other limits" {
 	run --separate-stderr rota plan --add-nodes=1:4c,8G --json
 	[ "$(of "$WAITS.script" .verdict)" = earlier ]
