@@ -21,6 +21,8 @@ update rota.checkpoint set restoring_at = now() - interval '2 seconds', restored
 select is(t.movers(), :a || '.a 4.0', 'or as long as one took');
 select api.plan_snapshot(0, 'root', '{"moves": true}') as snapshot \gset
 select is((:'snapshot'::jsonb #>> '{movers,0,job_id}') || ' ' || (:'snapshot'::jsonb #>> '{moving,columns,0}') || ' ' || ltrim(split_part(:'snapshot'::jsonb #>> '{moving,rows,0}', ',', 1), '(') || ' ' || jsonb_array_length(:'snapshot'::jsonb #> '{moving,rows}'), :a || ' job_id ' || :a || ' 1', 'with what it asks for');
+select is(internal.snapshot_request(jsonb_populate_record(null::internal.pending_step, '{"job_id": 7, "name": "a", "variables": "secret"}')),
+	'(7,,,a' || repeat(',', 37) || ')', 'but no variables, which are for the owner');
 select throws_ok(format('select api.plan_snapshot(%s, ''alice'', ''{"moves": true}'')', t.uid('alice')), 'RT403', null, 'not for those who see only their own jobs')
 from (select api.admin_change(0, 'root', '{"object": "setting", "action": "change", "name": "queue_visible", "values": {"value": "false"}}')) x;
 select api.job_migrate(t.uid('alice'), 'alice', t.request(:'a')) \g /dev/null
