@@ -59,7 +59,7 @@ struct fields *agent_order_control(const char *kind, const struct record_key *ke
 		   *host = json_string_value(json_object_get(json, "host")),
 		   *growth = json_string_value(json_object_get(json, "growth")),
 		   *on = json_string_value(json_object_get(json, "on"));
-	const json_t *name = json_object_get(json, "name");
+	const json_t *name = json_object_get(json, "name"), *devices = json_object_get(json, "devices");
 	struct fields *message = fields_new();
 	fields_add(message, "op", "control");
 	record_key_add(message, key);
@@ -76,6 +76,8 @@ struct fields *agent_order_control(const char *kind, const struct record_key *ke
 		fields_add(message, "growth", growth);
 		fields_add(message, "on", on);
 	}
+	if (devices)
+		fields_add_int(message, "devices", json_integer_value(devices));
 	if (name)
 		add_change(message, json);
 	json_decref(json);

@@ -285,6 +285,15 @@ bool cgroups_restrict_devices(const struct cgroups *f, const char *key, const st
 	       err_sys(e, "could not restrict the devices of cgroup \"%s/%s\"", f->path, key);
 }
 
+bool cgroups_change_devices(const struct cgroups *f, const char *key, const struct device *list, int count, struct err *e)
+{
+	const char *dir = f->dir[DEVICES] ? f->dir[DEVICES] : f->v2_dir;
+	if (!dir)
+		return err_set(e, "the cgroups of this machine cannot restrict devices");
+	return cgroups_devices_change(dir, key, dir == f->v2_dir, list, count) ||
+	       err_sys(e, "could not change the devices of cgroup \"%s/%s\"", f->path, key);
+}
+
 /* Can the cgroups of attempts be renamed? Only those of version 1 can. */
 static bool can_rename(const struct cgroups *f)
 {
@@ -396,7 +405,7 @@ int cgroups_signal_handlers(const struct cgroups *f, const char *key, int signal
 	return cgroups_signal_listed(main_dir(f), key, signal, but, true);
 }
 
-bool cgroups_have_thread(const struct cgroups *f, const char *key, bool (*is_it)(pid_t thread))
+bool cgroups_have_thread(const struct cgroups *f, const char *key, bool (*is_it)(pid_t thread, const void *arg), const void *arg)
 {
 	char path[CGROUPS_PATH_SIZE];
 	bool found = false;
@@ -404,7 +413,7 @@ bool cgroups_have_thread(const struct cgroups *f, const char *key, bool (*is_it)
 	snprintf(path, sizeof path, "%s/%s/%s", main_dir(f), key, f->dir[FREEZER] ? "tasks" : "cgroup.threads");
 	FILE *file = fopen(path, "re");
 	while (file && !found && fscanf(file, "%d", &thread) == 1)
-		found = is_it(thread);
+		found = is_it(thread, arg);
 	if (file)
 		fclose(file);
 	return found;

@@ -62,6 +62,8 @@ bool cgroups_reuse(const struct cgroups *f, const char *from, const char *key);
 
 /* Let the processes of the attempt use only the `count` devices of `list`. */
 bool cgroups_restrict_devices(const struct cgroups *f, const char *key, const struct device *list, int count, struct err *e);
+/* The same for a cgroup that is restricted already: the list replaces the former one. */
+bool cgroups_change_devices(const struct cgroups *f, const char *key, const struct device *list, int count, struct err *e);
 
 /* Move the calling process into the cgroup of an attempt, as root, before the process becomes the user. `pinned` is true if the
  * cgroup has a cpuset. */
@@ -76,7 +78,7 @@ void cgroups_signal(const struct cgroups *f, const char *key, int signal, pid_t 
 int cgroups_signal_handlers(const struct cgroups *f, const char *key, int signal, pid_t but);
 
 /* Returns true if is_it() returns true for some thread in the cgroup. */
-bool cgroups_have_thread(const struct cgroups *f, const char *key, bool (*is_it)(pid_t thread));
+bool cgroups_have_thread(const struct cgroups *f, const char *key, bool (*is_it)(pid_t thread, const void *arg), const void *arg);
 
 bool cgroups_are_empty(const struct cgroups *f, const char *key);
 

@@ -113,6 +113,52 @@ static bool restrict_v2(const char *dir, const char *key, const struct device *l
 	return done;
 }
 
+enum { PROGRAMS_MOST = 8 }; /* programs of a cgroup: one, and another while its devices change */
+
+/* Detach the programs with these ids from the cgroup. */
+static bool detach_programs(int group, const uint32_t *ids, int count)
+{
+	bool done = true;
+	for (int i = 0; done && i < count; i++) {
+		union bpf_attr find, detach;
+		memset(&find, 0, sizeof find);
+		find.prog_id = ids[i];
+		int program = call_bpf(BPF_PROG_GET_FD_BY_ID, &find);
+		memset(&detach, 0, sizeof detach);
+		detach.target_fd = (uint32_t)group;
+		detach.attach_bpf_fd = (uint32_t)program;
+		detach.attach_type = BPF_CGROUP_DEVICE;
+		done = program >= 0 && call_bpf(BPF_PROG_DETACH, &detach) == 0;
+		if (program >= 0)
+			close(program);
+	}
+	return done;
+}
+
+static bool change_v2(const char *dir, const char *key, const struct device *list, int count)
+{
+	char path[CGROUPS_PATH_SIZE];
+	uint32_t ids[PROGRAMS_MOST];
+	snprintf(path, sizeof path, "%s/%s", dir, key);
+	int group = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	union bpf_attr query;
+	memset(&query, 0, sizeof query);
+	query.query.target_fd = (uint32_t)group;
+	query.query.attach_type = BPF_CGROUP_DEVICE;
+	query.query.prog_ids = (uint64_t)(uintptr_t)ids;
+	query.query.prog_cnt = PROGRAMS_MOST;
+	bool done = group >= 0 && call_bpf(BPF_PROG_QUERY, &query) == 0 && restrict_v2(dir, key, list, count) &&
+		    detach_programs(group, ids, (int)query.query.prog_cnt);
+	if (group >= 0)
+		close(group);
+	return done;
+}
+
+bool cgroups_devices_change(const char *dir, const char *key, bool is_v2, const struct device *list, int count)
+{
+	return is_v2 ? change_v2(dir, key, list, count) : restrict_v1(dir, key, list, count);
+}
+
 bool cgroups_devices_restrict(const char *dir, const char *key, bool is_v2, const struct device *list, int count)
 {
 	return is_v2 ? restrict_v2(dir, key, list, count) : restrict_v1(dir, key, list, count);

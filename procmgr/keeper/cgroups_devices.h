@@ -10,4 +10,8 @@
  * version 2. Returns false with errno set if that fails. */
 bool cgroups_devices_restrict(const char *dir, const char *key, bool is_v2, const struct device *list, int count);
 
+/* Restrict the cgroup `key`, which is restricted already, to the devices of the list instead. Meanwhile its processes can use at most the
+ * devices that both lists have. Returns false with errno set. */
+bool cgroups_devices_change(const char *dir, const char *key, bool is_v2, const struct device *list, int count);
+
 #endif

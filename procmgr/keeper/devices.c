@@ -1,6 +1,6 @@
 /* devices.c - which devices a step may use (devices.h).
  *
- * Called by: keeper.c; task_environment.c for the numbers of the devices of a step.
+ * Called by: keeper.c; keeper_devices.c; task_environment.c for the numbers of the devices of a step.
  * Invariants: a device file is found by its path when a step starts, since drivers choose the numbers of their devices. Only root
  * can change the paths, which are in rota.conf. */
 #include "procmgr/keeper/devices.h"
@@ -93,4 +93,31 @@ int devices_granted(const char *files, const char *gres, struct device list[DEVI
 		added = add_word(&g, word, gres, e);
 	free(copy);
 	return added ? g.count : -1;
+}
+
+int devices_of_kind(const char *files, const char *gres, const char *kind, struct device list[DEVICES_MOST], struct err *e)
+{
+	struct granted g = {list, 0};
+	size_t length = strlen(kind);
+	char *copy = xstrdup(files), *rest = NULL;
+	bool added = true;
+	for (char *word = strtok_r(copy, " ", &rest); added && word; word = strtok_r(NULL, " ", &rest))
+		if (strncmp(word, kind, length) == 0 && word[length] == ':')
+			added = add_word(&g, word, gres, e);
+	free(copy);
+	return added ? g.count : -1;
+}
+
+int devices_remove(struct device *list, int count, const struct device *others, int other_count)
+{
+	int left = 0;
+	for (int i = 0; i < count; i++) {
+		bool other = false;
+		for (int k = 0; k < other_count; k++)
+			other = other || (list[i].type == others[k].type && list[i].major == others[k].major &&
+					  list[i].minor == others[k].minor);
+		if (!other)
+			list[left++] = list[i];
+	}
+	return left;
 }

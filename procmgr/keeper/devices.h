@@ -21,4 +21,11 @@ char *devices_of_gres(const char *gres, const char *kind);
  * devices `gres`. Returns their number, or -1 if there is no file for a device of the step, or too many. */
 int devices_granted(const char *files, const char *gres, struct device list[DEVICES_MOST], struct err *e);
 
+/* Fill `list` with the devices that `files` names for the devices of one generic resource in `gres`. Returns their number, or -1 as
+ * above; 0 if `files` names no path for that resource. */
+int devices_of_kind(const char *files, const char *gres, const char *kind, struct device list[DEVICES_MOST], struct err *e);
+
+/* Remove from the list the devices of another list. Returns the number of those that are left. */
+int devices_remove(struct device *list, int count, const struct device *others, int other_count);
+
 #endif

@@ -52,8 +52,9 @@ static long access_file(int folder, const char *connection, const char *name, bo
 	return size > 0 ? strtol(value, NULL, 10) : -1;
 }
 
-bool fuse_mounts_hold(pid_t thread)
+bool fuse_mounts_hold(pid_t thread, const void *unused)
 {
+	(void)unused;
 	char function[64];
 	proc_file_read(thread, "wchan", function, sizeof function);
 	return strcmp(function, "request_wait_answer") == 0 || strstr(function, "fuse");

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 /* Does the thread wait for a FUSE server? False also if the kernel does not say where threads wait. */
-bool fuse_mounts_hold(pid_t thread);
+bool fuse_mounts_hold(pid_t thread, const void *unused);
 
 /* Abort the user's FUSE connections on which a process waits, in any mount namespace. Those of root are the site's and stay. */
 void fuse_mounts_abort(uid_t uid);

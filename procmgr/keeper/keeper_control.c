@@ -2,7 +2,9 @@
  *
  * Called by: the keeper's loop. Messages come from the launcher through the socket in the spool folder. Only root, or the user of
  * a private instance, can write to that socket.
- * Invariants: the time limit does not run while the step is suspended. */
+ * Invariants:
+ * - The time limit does not run while the step is suspended.
+ * - A step whose GPUs were reported as free goes on only by a message that names this suspension. */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -78,21 +80,23 @@ static bool can_suspend(const struct keeper *k)
 	return !k->suspended && (k->live > 0 || k->manager) && !*k->cause;
 }
 
-static void stop_step(struct keeper *k)
+/* Stop the processes. `gives`: the step's GPUs are given back if no process can reach them then. */
+static void stop_step(struct keeper *k, bool gives)
 {
 	keeper_sweep_freeze(k, true);
 	if (k->live == 0)
 		return; /* a node without tasks of the script: a node with tasks reports that the step is suspended */
 	k->timers->paused_at = clock_boot_us();
 	set_limit(k, k->timers->limit_s);
-	keeper_record_plain(k, "suspended");
+	keeper_record_suspended(k, k->timers->paused_at, gives && keeper_devices_close(k, k->timers->paused_at));
 }
 
-static void resume_step(struct keeper *k)
+/* `devices`: clock of the record that the GPUs are free; 0: the message does not give the step its GPUs back. */
+static void resume_step(struct keeper *k, int64_t devices)
 {
 	if (k->timers->pause != KEEPER_PAUSE_NONE)
 		k->timers->pause = KEEPER_PAUSE_UNWANTED;
-	if (!k->suspended)
+	if (!k->suspended || !keeper_devices_open(k, devices))
 		return;
 	keeper_sweep_freeze(k, false);
 	if (k->task_count == 0)
@@ -102,7 +106,8 @@ static void resume_step(struct keeper *k)
 	keeper_record_plain(k, "resumed");
 }
 
-static void suspend_step(struct keeper *k)
+/* `gives`: the step gives its GPUs back if its programs leave them. */
+static void suspend_step(struct keeper *k, bool gives)
 {
 	if (k->timers->pause != KEEPER_PAUSE_NONE) {
 		k->timers->pause = KEEPER_PAUSE_LEAVING;
@@ -111,14 +116,14 @@ static void suspend_step(struct keeper *k)
 	if (!can_suspend(k))
 		return;
 	k->timers->pause = KEEPER_PAUSE_LEAVING;
-	keeper_devices_leave(k);
+	bool left = keeper_devices_leave(k);
 	bool goes_on = k->timers->pause == KEEPER_PAUSE_UNWANTED;
 	k->timers->pause = KEEPER_PAUSE_NONE;
 	if (!can_suspend(k))
 		return;
-	stop_step(k);
+	stop_step(k, gives && left && !goes_on);
 	if (goes_on)
-		resume_step(k);
+		resume_step(k, 0);
 }
 
 /* Send the warning signal as Slurm does. With `B:`, signal only the batch shell. Without it, signal all processes but the shell,
@@ -175,7 +180,7 @@ int64_t keeper_control_next_timer(const struct keeper *k)
 static bool handle_message(struct keeper *k, const struct fields *message, struct err *e)
 {
 	const char *action = fields_get(message, "action"), *cause = fields_get(message, "cause");
-	int64_t signal, limit;
+	int64_t signal, limit, devices;
 	if (!action)
 		return err_set(e, "it has no action");
 	if (strcmp(action, "agent") == 0)
@@ -201,7 +206,8 @@ static bool handle_message(struct keeper *k, const struct fields *message, struc
 	if (strcmp(action, "listen") == 0)
 		return keeper_manager_want_port(k) || err_set(e, "this is not the first node of the step, or the step ends");
 	if (!fields_int_or(message, "signal", 0, NSIG - 1, 0, &signal, e) ||
-	    !fields_int_or(message, "limit", 0, INT64_MAX / 1000000, 0, &limit, e))
+	    !fields_int_or(message, "limit", 0, INT64_MAX / 1000000, 0, &limit, e) ||
+	    !fields_int_or(message, "devices", 0, INT64_MAX, 0, &devices, e))
 		return false;
 	if (strcmp(action, "go") == 0) {
 		keeper_ending_request(k, KEEPER_REQUEST_GO);
@@ -218,9 +224,9 @@ static bool handle_message(struct keeper *k, const struct fields *message, struc
 	} else if (strcmp(action, "limit") == 0) {
 		set_limit(k, limit);
 	} else if (strcmp(action, "suspend") == 0) {
-		suspend_step(k);
+		suspend_step(k, devices > 0);
 	} else if (strcmp(action, "resume") == 0) {
-		resume_step(k);
+		resume_step(k, devices);
 	} else {
 		return err_set(e, "unknown action \"%.32s\"", action);
 	}

@@ -3,11 +3,17 @@
  * Called by: keeper_control.c.
  * Invariants:
  * - rota-checkpoint runs as the user in the step's cgroup, before the processes are stopped and after they continue.
- * - If programs cannot leave the GPUs, the step is suspended with its memory on them. */
+ * - If programs cannot leave the GPUs, the step is suspended with its memory on them.
+ * - GPUs are reported as free only if no stopped process has one open, and its cgroup no longer lets it open one. The keeper checks
+ *   this itself, since rota-checkpoint runs as the user.
+ * - Programs do not return to GPUs that were reported as free before the database has given these to the step again. */
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/daemon.h"
 #include "lib/log.h"
+#include "procmgr/keeper/device_users.h"
 #include "procmgr/keeper/devices.h"
 #include "procmgr/keeper/keeper_parts.h"
 
@@ -43,23 +49,76 @@ static bool prepare_devices(struct keeper *k, const char *command, struct task_s
 	return true;
 }
 
-void keeper_devices_leave(struct keeper *k)
+bool keeper_devices_leave(struct keeper *k)
 {
 	struct task_start start;
 	if (!has_gpus(k) || !prepare_devices(k, "suspend", &start))
-		return;
+		return false;
 	k->devices_left = true; /* also after a failure, since a program may have left its GPU and not returned */
-	if (!keeper_hook_unrecorded(k, &start, LEAVE_S))
+	bool left = keeper_hook_unrecorded(k, &start, LEAVE_S);
+	if (!left)
 		log_warning("attempt %s: cuda-checkpoint did not free the GPUs, so the step is suspended with its memory on them",
 			    k->name);
 	free((void *)start.path);
 	keeper_hook_free(&start);
+	return left;
+}
+
+/* Let the processes of the step use its devices but those of the set, if launcher.devices restricts them. */
+static bool change_devices(const struct keeper *k, const struct device_set *without, struct err *e)
+{
+	struct device list[DEVICES_MOST];
+	if (strcmp(k->job->conf->launcher_devices, "granted") != 0)
+		return true;
+	int count = devices_granted(k->job->conf->launcher_device_files, k->order->gres, list, e);
+	if (count < 0)
+		return false;
+	count = devices_remove(list, count, without->list, without->count);
+	return cgroups_change_devices(k->cgroups, k->name, list, count, e);
+}
+
+bool keeper_devices_close(struct keeper *k, int64_t at)
+{
+	struct device gpus[DEVICES_MOST];
+	struct device_set none = {NULL, 0}, set = {gpus, 0};
+	struct err e;
+	set.count = devices_of_kind(k->job->conf->launcher_device_files, k->order->gres, "gpu", gpus, &e);
+	bool known = set.count > 0 || (set.count == 0 && err_set(&e, "launcher.device_files names no file for them"));
+	bool closed = known && change_devices(k, &set, &e);
+	if (closed && !keeper_sweep_has(k, device_users_has, &set)) {
+		k->devices_free_at = at;
+		return true;
+	}
+	log_warning("attempt %s keeps its GPUs while it is suspended: %s", k->name,
+		    closed ? "a process has one open" : e.message);
+	if (known && !change_devices(k, &none, &e))
+		log_warning("attempt %s: %s", k->name, e.message);
+	return false;
+}
+
+bool keeper_devices_open(struct keeper *k, int64_t at)
+{
+	struct device_set none = {NULL, 0};
+	struct err e;
+	if (k->devices_free_at == 0)
+		return true;
+	if (k->devices_free_at != at) {
+		log_warning("attempt %s stays suspended: its GPUs were given back at %" PRId64
+			    ", and the message to resume names %" PRId64,
+			    k->name, k->devices_free_at, at);
+		return false;
+	}
+	if (!change_devices(k, &none, &e))
+		log_warning("attempt %s: %s", k->name, e.message);
+	k->devices_free_at = 0;
+	return true;
 }
 
 void keeper_devices_poll(struct keeper *k)
 {
 	struct task_start start;
-	if (!k->devices_left || k->suspended || k->phase == KEEPER_DONE || !prepare_devices(k, "resume", &start))
+	if (!k->devices_left || k->devices_free_at > 0 || k->suspended || k->phase == KEEPER_DONE ||
+	    !prepare_devices(k, "resume", &start))
 		return;
 	char *program = (char *)start.path;
 	k->devices_left = false;

@@ -188,6 +188,7 @@ struct keeper {
 	int64_t kill_at;		 /* keeper_ending.c: when SIGKILL is due; 0 means never */
 	bool suspended;			 /* keeper_sweep.c */
 	bool devices_left;		 /* keeper_devices.c: programs may have left the GPUs */
+	int64_t devices_free_at;	 /* keeper_devices.c: clock of the record that the step's GPUs are free; 0: it has them */
 	bool has_user_processes;	 /* keeper_sweep.c: a process of the user may be left */
 	int64_t killed_at;		 /* keeper_sweep.c: when SIGKILL was first sent to processes that still run; 0: not yet */
 	bool lease_lost; /* keeper_lease.c: the node's lease has run out, so no process of the user is started any more */
@@ -380,8 +381,14 @@ int64_t keeper_checkpoint_next(const struct keeper *k, int64_t limit_at);
 void keeper_checkpoint_end(struct keeper *k);
 
 /* keeper_devices.c: move the programs of the step off its GPUs before it is suspended. Messages of the launcher are handled meanwhile. */
-void keeper_devices_leave(struct keeper *k);
-/* Have the programs return to the GPUs, if they have left them and the step is no longer suspended. */
+/* Returns whether all programs have left. */
+bool keeper_devices_leave(struct keeper *k);
+/* Keep the stopped processes of the step from its GPUs, which are free from `at` on. Returns false if a process uses one, or may. */
+bool keeper_devices_close(struct keeper *k, int64_t at);
+/* Let the processes use the GPUs again. `at`: clock of the suspension that is to end. Returns false if the GPUs are free and were
+ * not given back for this suspension: the step stays suspended. */
+bool keeper_devices_open(struct keeper *k, int64_t at);
+/* Have the programs return to the GPUs, if they have left them and the step has its GPUs and is no longer suspended. */
 void keeper_devices_poll(struct keeper *k);
 
 /* keeper_pam.c: may the user run steps on this node, as PAM says? If not, k->failure and k->message have the reason. */
@@ -394,6 +401,8 @@ void keeper_group_remove(struct keeper *k);
 
 /* keeper_sweep.c */
 void keeper_sweep_signal(const struct keeper *k, int signal); /* send a signal to every process of the step */
+/* Returns true if is_it() returns true for some process of the step. */
+bool keeper_sweep_has(const struct keeper *k, bool (*is_it)(pid_t process, const void *arg), const void *arg);
 /* Send a signal to every process of the step except `but`. */
 void keeper_sweep_signal_others(const struct keeper *k, int signal, pid_t but);
 /* Send a signal to every process of the step, except `but`, that handles the signal. Returns their number. */
@@ -415,6 +424,8 @@ void keeper_record_delay(struct keeper *k);
 /* Did the tasks take less time than the record `run` may wait? */
 bool keeper_record_is_brief(const struct keeper *k);
 void keeper_record_plain(struct keeper *k, const char *kind);
+/* The processes were stopped at `at`. devices_left: they have left the GPUs, which are free. */
+void keeper_record_suspended(struct keeper *k, int64_t at, bool devices_left);
 void keeper_record_keeper(struct keeper *k, pid_t pid);
 void keeper_record_hook(struct keeper *k, const char *name, int64_t usec);
 void keeper_record_run(struct keeper *k, pid_t pid, int64_t started_at);

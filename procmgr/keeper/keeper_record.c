@@ -122,6 +122,14 @@ void keeper_record_plain(struct keeper *k, const char *kind)
 	add_record(k, make_record(k, kind));
 }
 
+void keeper_record_suspended(struct keeper *k, int64_t at, bool devices_left)
+{
+	struct fields *record = record_new_at("suspended", &k->key, at);
+	if (devices_left)
+		fields_add_int(record, "devices_left", 1);
+	add_record(k, record);
+}
+
 void keeper_record_keeper(struct keeper *k, pid_t pid)
 {
 	k->since = clock_boot_us();

@@ -85,8 +85,10 @@ static bool copy_members(const struct fields *message, const char *action, struc
 	bool calls = strcmp(action, "agent") == 0, changes = strcmp(action, "node") == 0;
 	const char *growth = fields_get(message, "growth"), *on = fields_get(message, "on");
 	bool grows = strcmp(action, "grow") == 0 || strcmp(action, "shrink") == 0;
-	int64_t port;
-	if (!fields_int_or(message, "port", 0, 65535, 0, &port, e) || (calls && !is_call(host, port, secret, e)) ||
+	bool pauses = strcmp(action, "suspend") == 0 || strcmp(action, "resume") == 0;
+	int64_t port, devices;
+	if (!fields_int_or(message, "port", 0, 65535, 0, &port, e) ||
+	    !fields_int_or(message, "devices", 0, INT64_MAX, 0, &devices, e) || (calls && !is_call(host, port, secret, e)) ||
 	    (changes && !is_change(name, state, reason, e)) || (grows && !is_growth(growth, on, e)))
 		return false;
 	if (calls) {
@@ -103,6 +105,8 @@ static bool copy_members(const struct fields *message, const char *action, struc
 		fields_add(control, "growth", growth);
 		fields_add(control, "on", on);
 	}
+	if (pauses && devices > 0)
+		fields_add_int(control, "devices", devices);
 	return true;
 }
 

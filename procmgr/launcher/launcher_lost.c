@@ -106,7 +106,7 @@ static bool kill_orphans(struct launcher *l, const struct record_key *key, const
 		bool killed = l->cgroups && cgroups_kill(l->cgroups, name);
 		if (!descendants_kill(is_orphan, &search, DESCENDANTS_OF_ANY_USER) && !killed)
 			return true;
-		if (try >= FUSE_TRIES && (!l->cgroups || cgroups_have_thread(l->cgroups, name, fuse_mounts_hold)))
+		if (try >= FUSE_TRIES && (!l->cgroups || cgroups_have_thread(l->cgroups, name, fuse_mounts_hold, NULL)))
 			fuse_mounts_abort(search.owner);
 		usleep(KILL_USEC);
 	}

@@ -123,6 +123,10 @@ static void test_control(void **state)
 	control_is("signal", "{\"signal\":\"15\"}", "15", "");
 	struct fields *f = agent_order_control("limit", &key, "{\"time_limit_s\": 90}", "", &e);
 	assert_string_equal(fields_get(f, "limit"), "90");
+	assert_null(fields_get(f, "devices"));
+	fields_free(f);
+	f = agent_order_control("resume", &key, "{\"devices\": 5123456}", "", &e);
+	assert_string_equal(fields_get(f, "devices"), "5123456");
 	fields_free(f);
 	assert_null(agent_order_control("kill", &key, "{", "", &e));
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <cmocka.h>
 
 #include "procmgr/keeper/cgroups_devices.h"
+#include "procmgr/keeper/device_users.h"
 
 static bool has(const struct device *list, int count, char type, int major, int minor)
 {
@@ -35,6 +37,43 @@ static void test_granted(void **state)
 	assert_true(has(list, standard + 2, 'c', 1, 7) && has(list, standard + 2, 'c', 1, 5));
 	assert_int_equal(devices_granted("gpu:/dev/missing%", "gpu:0", list, &e), -1);
 	assert_non_null(strstr(e.message, "/dev/missing0"));
+}
+
+static void test_kind(void **state)
+{
+	(void)state;
+	struct device list[DEVICES_MOST], all[DEVICES_MOST];
+	struct err e;
+	const char *files = "/dev/null gpu:/dev/% tape:/dev/zero";
+	assert_int_equal(devices_of_kind(files, "gpu:full+random,tape:0", "gpu", list, &e), 2);
+	assert_true(has(list, 2, 'c', 1, 7) && has(list, 2, 'c', 1, 8));
+	assert_int_equal(devices_of_kind("/dev/null tape:/dev/zero", "gpu:full", "gpu", list, &e), 0);
+	assert_int_equal(devices_of_kind("gpu:/dev/missing%", "gpu:0", "gpu", list, &e), -1);
+	int count = devices_granted(files, "gpu:full", all, &e), gpus = devices_of_kind(files, "gpu:full", "gpu", list, &e);
+	count = devices_remove(all, count, list, gpus);
+	assert_true(has(all, count, 'c', 1, 3) && !has(all, count, 'c', 1, 7));
+}
+
+/* A process uses a device that it has open or mapped. */
+static void test_users(void **state)
+{
+	(void)state;
+	const struct device full[] = {{'c', 1, 7}}, zero[] = {{'c', 1, 5}};
+	const struct device_set fulls = {full, 1}, zeros = {zero, 1};
+	assert_false(device_users_has(getpid(), &fulls));
+	int fd = open("/dev/full", O_RDONLY | O_CLOEXEC);
+	assert_true(device_users_has(getpid(), &fulls));
+	close(fd);
+	assert_false(device_users_has(getpid(), &fulls));
+	if (geteuid() != 0)
+		return;
+	fd = open("/dev/zero", O_RDWR | O_CLOEXEC);
+	void *memory = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	assert_true(memory != MAP_FAILED);
+	assert_true(device_users_has(getpid(), &zeros));
+	munmap(memory, 4096);
+	assert_false(device_users_has(getpid(), &zeros));
 }
 
 static void test_units(void **state)
@@ -90,7 +129,15 @@ static void test_version_2(void **state)
 	int before = open_within(mount, key, "/dev/zero");
 	bool restricted = cgroups_devices_restrict(mount, key, true, list, 2);
 	int named = open_within(mount, key, "/dev/full"), other = open_within(mount, key, "/dev/zero");
+	bool closed = cgroups_devices_change(mount, key, true, list, 1);
+	int closed_full = open_within(mount, key, "/dev/full"), still = open_within(mount, key, "/dev/null");
+	bool opened = cgroups_devices_change(mount, key, true, list, 2);
+	int again = open_within(mount, key, "/dev/full");
 	assert_int_equal(rmdir(path), 0);
+	assert_true(closed && opened);
+	assert_int_equal(closed_full, EPERM);
+	assert_int_equal(still, 0);
+	assert_int_equal(again, 0);
 	assert_true(restricted);
 	assert_int_equal(before, 0);
 	assert_int_equal(named, 0);
@@ -100,9 +147,8 @@ static void test_version_2(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_granted),
-		cmocka_unit_test(test_units),
-		cmocka_unit_test(test_version_2),
+		cmocka_unit_test(test_granted), cmocka_unit_test(test_kind),	  cmocka_unit_test(test_users),
+		cmocka_unit_test(test_units),	cmocka_unit_test(test_version_2),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
