@@ -86,7 +86,7 @@ static json_t *step_name_or_null(struct translation *t, const struct translate_s
 
 static json_t *step_default_keep(void)
 {
-	return json_pack("{s:b, s:b, s:b, s:b}", "cpus", 0, "mem", 1, "gres", 1, "licenses", 1);
+	return json_pack("{s:b, s:b, s:b, s:b}", "cpus", 0, "mem", 1, "gres", 0, "licenses", 1);
 }
 
 static void step_put_size(struct translation *t, json_t *json, const struct translate_step *s)

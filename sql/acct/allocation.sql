@@ -7,7 +7,8 @@ select a.job_id, a.step_id, a.attempt, n.name as node, a.node_index, r.name as s
 		a.peak_mb, a.cgroup_peak_mb,
 	(a.cpu_usec / 1e6)::double precision as cpu_s, a.without_cpus, a.energy_j::double precision as energy_j,
 	case when a.energy_j is not null
-		then acct.carbon_g(a.energy_j, a.started_at, a.ended_at) end::double precision as carbon_g, a.given_back_at
+		then acct.carbon_g(a.energy_j, a.started_at, a.ended_at) end::double precision as carbon_g, a.given_back_at,
+	a.without_gpus
 from rota.allocation a
 join rota.step s on s.job_id = a.job_id and s.step_id = a.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -49,6 +50,8 @@ comment on column acct.allocation.cgroup_peak_mb is
 comment on column acct.allocation.cpu_s is 'CPU seconds used on the node, all processes; null: not counted.';
 comment on column acct.allocation.without_cpus is
 	'Periods in which the allocation had no CPUs, because its step was suspended and had given them back.';
+comment on column acct.allocation.without_gpus is
+	'Periods in which the allocation had no GPUs, because its step was suspended and had given them back; null: none.';
 comment on column acct.allocation.energy_j is
 	'Joules used on the node for this allocation: those of the whole node, times the part of its CPUs that the allocation '
 	'held; null: unknown.';

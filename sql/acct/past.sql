@@ -151,7 +151,8 @@ begin
 		select a.account, a.user_name, a.partition, a.qos, acct.cpu_held_s(a.cpus, p.begins_at, p.ends_at,
 			a.without_cpus),
 			s.s, a.mem_mb * s.s,
-			acct.gres_units(nullif(a.gres, '{}'), s.s)
+			case when a.without_gpus is null then acct.gres_units(nullif(a.gres, '{}'), s.s)
+				else acct.gres_held(nullif(a.gres, '{}'), p.begins_at, p.ends_at, a.without_gpus) end
 		from unnest(v_left) r
 		cross join lateral acct.jobs_between(lower(r), upper(r)) j
 		cross join lateral (select * from allocation y

@@ -288,7 +288,7 @@ language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_target jsonb := internal.control_begin(p_uid, p_user, p_request);
 begin
-	perform internal.attempt_order('suspend', s.job_id, s.step_id, '{}')
+	perform internal.attempt_order('suspend', s.job_id, s.step_id, internal.suspend_args(s.job_id, s.step_id))
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 	join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state = 'running' and s.attempt > 0;
 	update step s set resume_wanted = false
@@ -319,7 +319,7 @@ begin
 	select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id,
 		'action',
 			case when internal.step_resume(v.job_id, v.step_id) then 'resuming'
-			else 'resumes when its CPUs are free' end))
+			else 'resumes when ' || internal.devices_text(s.job_id, s.step_id, s.attempt) end))
 	into v_done
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 	join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.resume_wanted and s.state = 'suspended';
@@ -327,7 +327,7 @@ begin
 	return internal.control_answer('resume', v_target, v_done);
 end $$;
 comment on function api.job_resume(int, text, jsonb) is
-	'Let suspended steps go on, now or as soon as their CPUs are free. Request {jobs}, or a selection. Answer {steps: '
+	'Let suspended steps go on, now or as soon as their CPUs and GPUs are free. Request {jobs}, or a selection. Answer {steps: '
 	'[{label, state, action, changed, failed}]}.';
 
 create function internal.signal_number(p_signal text) returns int

@@ -256,7 +256,7 @@ begin
 			else 'is being ended to make room for %s, and %s' end,
 			internal.step_label(e.by_job_id, e.by_step_id),
 			case e.mode when 'requeue' then 'will be queued again' when 'checkpoint' then 'will go on from a checkpoint'
-				when 'suspend' then 'goes on when that holds no CPUs and its own CPUs and licences are free'
+				when 'suspend' then 'goes on when that holds no CPUs and its own CPUs, licences and GPUs are free'
 				else 'will not run again' end),
 			internal.step_label(e.by_job_id, e.by_step_id), null)
 		from preempted e
@@ -282,7 +282,11 @@ begin
 		'on ' || array_to_string(v_attempt.nodes, ','),
 		case when p_array.size is not null then format('%s of %s run, %s ended', p_array.running,
 			internal.text_count(p_array.size, 'element'), p_array.completed + p_array.failed) end,
-		case when p_step.state = 'suspended' and p_step.resume_wanted then 'goes on when its CPUs are free' end,
+		case when p_step.state <> 'suspended' then null
+			when p_step.resume_wanted
+			then 'goes on when ' || internal.devices_text(p_step.job_id, p_step.step_id, p_step.attempt)
+			when exists (select from internal.devices_left(p_step.job_id, p_step.step_id, p_step.attempt))
+			then 'has given its GPUs back' end,
 		p_lost,
 		case when p_step.end_wanted is not null then 'is being ended (' || p_step.end_wanted || ')' end), null, null);
 end $$;

@@ -194,11 +194,12 @@ declare
 begin
 	-- The records of the first node decide for the step.
 	for v_last in
-		select x.job, x.step, x.attempt, x.kind, v.boot_at + x.at_us * interval '1 microsecond' as at, x.at_us as clock
+		select x.job, x.step, x.attempt, x.kind, v.boot_at + x.at_us * interval '1 microsecond' as at, x.at_us as clock,
+			coalesce(x.devices_left, false) as devices_left
 		from unnest(p_reported) with ordinality w (boot_at, records, coalesced, nr)
 		cross join lateral rows from (jsonb_to_recordset(w.records) as (node int, job bigint, step int, attempt int,
-			kind text, at_us bigint))
-			with ordinality as x (node, job, step, attempt, kind, at_us, nr)
+			kind text, at_us bigint, devices_left boolean))
+			with ordinality as x (node, job, step, attempt, kind, at_us, devices_left, nr)
 		join unnest(p_seen) v on v.job_id = x.job and v.step_id = x.step and v.attempt = x.attempt and v.node_id = x.node
 		join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node
 			and a.node_index = 0 and a.gone_at is null
@@ -213,7 +214,8 @@ begin
 			and (t.pause_clock is null or v_last.clock is null or t.pause_clock < v_last.clock);
 		continue when not found;
 		if v_last.kind = 'suspended' then
-			perform internal.step_suspended(v_last.job, v_last.step, v_last.attempt, v_last.at);
+			perform internal.step_suspended(v_last.job, v_last.step, v_last.attempt, v_last.at,
+				v_last.devices_left);
 		else
 			update attempt t
 			set suspended_s = t.suspended_s + extract(epoch from v_last.at - t.suspended_at), suspended_at = null

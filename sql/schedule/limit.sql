@@ -112,6 +112,9 @@ from (
 			- extract(epoch from greatest(p.starts_at, coalesce(a.started_at, t.ordered_at)))) / 3600 end
 		- case when isempty(a.without_cpus) then 0
 			else r.cpu_rate * acct.range_s(a.without_cpus * tstzmultirange(tstzrange(p.starts_at, now()))) / 3600
+			end
+		- case when a.without_gpus is null then 0
+			else r.gpu_rate * acct.range_s(a.without_gpus * tstzmultirange(tstzrange(p.starts_at, now()))) / 3600
 			end as amount
 	from live.allocation a
 	join live.step s on s.job_id = a.job_id and s.step_id = a.step_id
@@ -126,7 +129,7 @@ from (
 	cross join (select (now() at time zone z.time_zone)::date as today from rota.usage_state z) d
 	left join internal.billing_weight_span w on c.measure in ('billing', 'grant')
 		and w.partition = coalesce(a.partition, s.queue) and d.today >= w.from_month and d.today < w.until_month
-	-- Use of the allocation per hour in the unit of the measure, and the part of it that counts CPUs.
+	-- Use of the allocation per hour in the unit of the measure, and the parts of it that count CPUs and GPUs.
 	cross join lateral (
 		select case when c.measure = 'cpu_minutes' then a.cpus * 60
 			when c.measure in ('billing', 'grant')
@@ -134,7 +137,12 @@ from (
 			else coalesce(jsonb_array_length(a.gres -> split_part(c.measure, '/', 2)), 0) * 60 end as rate,
 			case when c.measure = 'cpu_minutes' then a.cpus * 60
 			when c.measure in ('billing', 'grant') then acct.billing_units(w.weight, a.cpus * 3600, 0, 0, null)
-			else 0 end as cpu_rate
+			else 0 end as cpu_rate,
+			case when a.without_gpus is null then 0
+			when c.measure = 'gres_minutes/gpu' then jsonb_array_length(a.gres -> 'gpu') * 60
+			when c.measure in ('billing', 'grant') then acct.billing_units(w.weight, 0, 0, 0,
+				acct.gres_units(jsonb_build_object('gpu', a.gres -> 'gpu'), 3600))
+			else 0 end as gpu_rate
 	) r
 	where a.ended_at is null and a.attempt > 0
 	union all

@@ -162,6 +162,17 @@ begin
 end $$;
 comment on function internal.claim_cpus(int) is 'Number of CPUs of a node that claims keep free.';
 
+create function internal.claim_gpus(p_node int) returns bigint
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return (
+		select coalesce(sum((x.value #>> '{gres,gpu}')::int), 0)
+		from internal.claim_open c
+		cross join lateral jsonb_array_elements(c.shares) x
+		where (x.value ->> 'node')::int = p_node);
+end $$;
+comment on function internal.claim_gpus(int) is 'Number of GPUs of a node that claims keep free.';
+
 create function internal.claim_add(p_steps jsonb, p_moving jsonb) returns void
 language sql set search_path = live, rota, pg_temp as $$
 	insert into preempt_claim (job_id, step_id, shares, until_at, moving)

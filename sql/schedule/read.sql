@@ -72,7 +72,7 @@ language plpgsql stable security definer set search_path = live, rota, pg_temp a
 begin
 	return query
 	select a.job_id, a.step_id, a.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', ''), a.attempt, a.node_id,
-		a.cpus_held, a.mem_mb, a.gres,
+		a.cpus_held, a.mem_mb, case when upper_inf(a.without_gpus) then a.gres - 'gpu' else a.gres end,
 		case
 		when t.time_limit_s > 0 then extract(epoch from coalesce(t.started_at,
 		t.ordered_at)) + t.time_limit_s + t.suspended_s end,

@@ -16,7 +16,8 @@ begin
 	set attempt = excluded.attempt, by_job_id = excluded.by_job_id, by_step_id = excluded.by_step_id, made_at = excluded.made_at;
 	update step s set resume_wanted = false from unnest(p_taken) v where s.job_id = v.job_id and s.step_id = v.step_id;
 	perform internal.attempts_order('suspend', (
-		select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id, 'args', '{}'::jsonb))
+		select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id, 'args',
+			internal.suspend_args(v.job_id, v.step_id)))
 		from unnest(p_taken) v));
 end $$;
 comment on function internal.pause_begin(internal.preempt_taken[]) is

@@ -1,6 +1,6 @@
--- Suspend and resume. A suspended step gives back its CPUs, unless the user keeps them, and those devices and licences that the
--- step is to give up. It never gives back its memory, as stopped processes keep theirs.
-create function internal.step_suspended(p_job bigint, p_step int, p_attempt int, p_at timestamptz) returns void
+-- Suspend and resume. A suspended step gives back its CPUs, unless the user keeps them, those licences that the step is to give
+-- up, and its GPUs if its programs have left them. It never gives back its memory, as stopped processes keep theirs.
+create function internal.step_suspended(p_job bigint, p_step int, p_attempt int, p_at timestamptz, p_left boolean) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	update attempt t set suspended_at = p_at
@@ -38,11 +38,14 @@ begin
 	where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt and a.ended_at is null
 		and s.job_id = a.job_id and s.step_id = a.step_id and r.job_id = s.job_id and r.step_id = s.request_id
 			and r.keep ->> 'licenses' = 'false';
+	if p_left then
+		perform internal.devices_leave(p_job, p_step, p_attempt, p_at);
+	end if;
 	notify rota_schedule;
 end $$;
-comment on function internal.step_suspended(bigint, int, int, timestamptz) is
+comment on function internal.step_suspended(bigint, int, int, timestamptz, boolean) is
 	'Record that the processes of an attempt have been stopped: the step is suspended and gives back the resources that it '
-	'does not keep.';
+	'does not keep. p_left: its programs have left its GPUs.';
 
 create function internal.resume_lock(p_steps jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -84,7 +87,7 @@ begin
 		join license l on l.license = x.key
 		where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.node_index = 0 and a.licenses = '{}'
 			and l.used + x.value::int > l.total
-	) then
+	) or not internal.devices_are_free(p_job, p_step, v_attempt) then
 		return false;
 	end if;
 	v_at := clock_timestamp();
@@ -103,10 +106,10 @@ begin
 	perform internal.pause_end(p_job, p_step, v_attempt, v_at);
 	perform internal.step_move('schedule', array[internal.move_of(job_id => p_job, step_id => p_step,
 		event => 'resume', at => v_at)]);
-	perform internal.attempt_order('resume', p_job, p_step, '{}');
+	perform internal.attempt_order('resume', p_job, p_step, internal.devices_return(p_job, p_step, v_attempt, v_at));
 	notify rota_event;
 	return true;
 end $$;
 comment on function internal.step_resume(bigint, int) is
-	'Resume a suspended step if its CPUs and licences are free. Returns whether they were. The caller has called '
+	'Resume a suspended step if its CPUs, licences and GPUs are free. Returns whether they were. The caller has called '
 	'internal.resume_lock.';

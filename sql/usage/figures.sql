@@ -55,8 +55,8 @@ from rota.attempt t
 left join lateral (
 	select count(*) as node_count, sum(x.cpus) as cpus, sum(x.mem_mb) as mem_mb,
 		sum(jsonb_array_length(x.gres -> 'gpu')) as gpus,
-		sum(jsonb_array_length(x.gres -> 'gpu') * extract(epoch from coalesce(x.ended_at, now()) - x.started_at))
-			as gpu_held_s,
+		sum(acct.cpu_held_s(jsonb_array_length(x.gres -> 'gpu'), x.started_at, coalesce(x.ended_at, now()),
+			coalesce(x.without_gpus, '{}'))) as gpu_held_s,
 		sum(acct.cpu_held_s(x.cpus, x.started_at, coalesce(x.ended_at, now()), x.without_cpus)) as cpu_held_s,
 		sum(acct.cpu_held_s(x.cpus, x.started_at, x.ended_at, x.without_cpus))
 			filter (where x.cpu_usec is not null) as cpu_measured_s,
@@ -94,8 +94,8 @@ left join lateral (
 		sum(x.cpus) filter (where x.attempt = s.attempt and s.ordered_at is not null) as cpus,
 		sum(x.mem_mb) filter (where x.attempt = s.attempt and s.ordered_at is not null) as mem_mb,
 		sum(jsonb_array_length(x.gres -> 'gpu')) filter (where x.attempt = s.attempt and s.ordered_at is not null) as gpus,
-		sum(jsonb_array_length(x.gres -> 'gpu') * extract(epoch from coalesce(x.ended_at, now()) - x.started_at))
-			as gpu_held_s,
+		sum(acct.cpu_held_s(jsonb_array_length(x.gres -> 'gpu'), x.started_at, coalesce(x.ended_at, now()),
+			coalesce(x.without_gpus, '{}'))) as gpu_held_s,
 		sum(acct.cpu_held_s(x.cpus, x.started_at, coalesce(x.ended_at, now()), x.without_cpus)) as cpu_held_s,
 		sum(acct.cpu_held_s(x.cpus, x.started_at, x.ended_at, x.without_cpus))
 			filter (where x.cpu_usec is not null) as cpu_measured_s,

@@ -66,6 +66,16 @@ end $$;
 comment on function acct.gres_units(jsonb, numeric) is
 	'Device-seconds {"gpu": 7200} of the devices {"gpu": [0, 3]} held for p_seconds seconds.';
 
+create function acct.gres_held(p_gres jsonb, p_from timestamptz, p_until timestamptz, p_without tstzmultirange) returns jsonb
+language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
+begin
+	return (select jsonb_object_agg(g.key, acct.cpu_held_s(jsonb_array_length(g.value), p_from, p_until,
+		case when g.key = 'gpu' then coalesce(p_without, '{}') else '{}' end)) from jsonb_each(p_gres) g);
+end $$;
+comment on function acct.gres_held(jsonb, timestamptz, timestamptz, tstzmultirange) is
+	'Device-seconds {"gpu": 7200} of the devices {"gpu": [0, 3]} held from p_from until p_until, of GPUs without the times '
+	'p_without in which they were given back.';
+
 create function acct.gres_scaled(p_gres jsonb, p_seconds numeric) returns jsonb
 language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
 begin
@@ -134,7 +144,7 @@ comment on view internal.usage_step is 'Steps, one row each, with user, account 
 -- Without `offset 0`, the planner could join whole tables and read all history to find live allocations.
 create view internal.usage_held as
 select a.job_id, a.step_id, a.attempt, a.node_id, w.account, w.user_name, coalesce(a.partition, w.partition) as partition, w.qos,
-	a.cpus, a.mem_mb, nullif(a.gres, '{}') as gres, a.without_cpus, a.started_at, a.ended_at,
+	a.cpus, a.mem_mb, nullif(a.gres, '{}') as gres, a.without_cpus, a.without_gpus, a.started_at, a.ended_at,
 		greatest(coalesce(a.ended_at, now()), a.started_at) as until,
 	a.cpu_usec / 1e6::numeric as cpu_used_s, a.cpu_hours, a.energy_j
 from rota.allocation a
@@ -150,7 +160,8 @@ select h.job_id, h.step_id, h.attempt, h.started_at, h.ended_at, x.used, x.hour,
 	h.user_name, h.partition, h.qos,
 	case when not x.used then acct.cpu_held_s(h.cpus, x.begins_at, x.ends_at, h.without_cpus) end as cpu_s,
 	case when not x.used then x.s end as node_s, case when not x.used then h.mem_mb * x.s end as mem_mb_s,
-	case when not x.used then acct.gres_units(h.gres, x.s) end as gres_s,
+	case when not x.used then case when h.without_gpus is null then acct.gres_units(h.gres, x.s)
+		else acct.gres_held(h.gres, x.begins_at, x.ends_at, h.without_gpus) end end as gres_s,
 	case
 	when not x.used then null
 	when x.begins_at = h.started_at and x.ends_at = h.until then h.cpu_used_s

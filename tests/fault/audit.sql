@@ -45,11 +45,14 @@ moment as (
 	window w as (partition by f.node_id order by f.at)
 ),
 unit as (
-	select a.job_id, a.step_id, a.attempt, a.node_id, g.key as gres, u.value::int as unit, a.started_at,
-		coalesce(a.ended_at, 'infinity') as ended_at, a.ended_at is null as open
+	-- A suspended step may have given its GPUs back for a time.
+	select a.job_id, a.step_id, a.attempt, a.node_id, g.key as gres, u.value::int as unit, lower(r) as started_at,
+		coalesce(upper(r), 'infinity') as ended_at, upper_inf(r) as open
 	from allocation a
 	cross join lateral jsonb_each(a.gres) g
 	cross join lateral jsonb_array_elements_text(g.value) u
+	cross join lateral unnest(tstzmultirange(tstzrange(a.started_at, a.ended_at))
+		- case when g.key = 'gpu' then coalesce(a.without_gpus, '{}') else '{}' end) r
 ),
 licence as (
 	select f.license, f.at, sum(sum(f.n)) over (partition by f.license order by f.at) as n

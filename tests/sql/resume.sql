@@ -51,7 +51,7 @@ select is(t.state(:'low' || '.a') || ' ' || t.used(1), 'suspended 0', 'its CPUs 
 select is((select sum(mem_mb) from rota.allocation where job_id = :low and ended_at is null) = (select mem_used_mb from rota.node_used where node_id = 1), true, 'its memory is not');
 select is(t.resumes() || '', null, 'they are kept for the other one');
 select is(t.resume(:'low' || '.a'), 0, 'so it does not go on, whoever chooses it');
-select is(t.why('alice', :'low' || '.a') like '%is suspended to make room for ' || :high || '.a, and goes on when that holds no CPUs and its own CPUs and licences are free%', true, 'rota why says so');
+select is(t.why('alice', :'low' || '.a') like '%is suspended to make room for ' || :high || '.a, and goes on when that holds no CPUs and its own CPUs, licences and GPUs are free%', true, 'rota why says so');
 select is(t.commit(t.decision(:'high' || '.a', '{1}', '{"claimed": true}')), 1, 'the other one starts');
 select t.run(:'high' || '.a') \g /dev/null
 select is(t.resumes(), null, 'it waits for its end');

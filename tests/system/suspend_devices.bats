@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# Steps with GPUs leave these before they are suspended, and return when they are resumed. A stand-in for cuda-checkpoint keeps
-# the CUDA state of each process in a file, named by the process's number; a process without a file does not use CUDA.
+# Steps with GPUs leave these before they are suspended, give them back, and return when they are resumed. A stand-in for
+# cuda-checkpoint keeps the CUDA state of each process in a file, named by the process's number; a process without a file does not
+# use CUDA. The file of each GPU is /dev/full; root also restricts the devices of steps, where there are cgroups of version 1.
 
 load helper
 
@@ -11,7 +12,8 @@ setup_file() {
 	mkdir -m 777 "$DOUBLE/states"
 	double_make
 	[ "$(id -u)" != 0 ] || users_add "$EVE"
-	instance_up 1 --cpus 4 --mem 4000 --set node.grace=5 --set node.checkpoint_cuda="$DOUBLE" || return 1
+	instance_up 1 --cpus 4 --mem 4000 --set node.grace=5 --set node.checkpoint_cuda="$DOUBLE" --set launcher.device_files=gpu:/dev/full \
+		--set launcher.devices="$(if [ "$(id -u)" = 0 ] && [ -d /sys/fs/cgroup/devices ]; then echo granted; else echo any; fi)" || return 1
 	rota admin node change n1 --gres=gpu:2
 	[ "$(id -u)" != 0 ] || folders_add "$EVE"
 }
@@ -28,10 +30,13 @@ setup() {
 	rm -f "$DOUBLE"/states/*
 	[ "$(id -u)" = 0 ] || cd "$BATS_TEST_TMPDIR"
 	[ "$(id -u)" != 0 ] || cd "$ROTA_TEST_DIR/$EVE"
-	rm -f go saved count.*
+	rm -f go go_other saved count.*
+	local holds="" options=()
+	[[ $BATS_TEST_DESCRIPTION != *"GPU open"* ]] || holds="3</dev/full"
+	[[ $BATS_TEST_DESCRIPTION != *--keep=gres* ]] || options=(--keep=mem,gres)
 	cat >job.sh <<-END
 		#!/bin/bash
-		#ROTA --gpus=2 --output=out --no-requeue
+		#ROTA --gpus=2 --output=out --no-requeue --mem=100
 		uses_cuda() {
 			trap 'until grep -q running $DOUBLE/states/\$BASHPID; do sleep 0.05; done; echo >>saved; exit' TERM
 			echo running >$DOUBLE/states/\$BASHPID
@@ -40,10 +45,10 @@ setup() {
 		trap '' TERM
 		uses_cuda &
 		uses_cuda &
-		until [ -e go ]; do sleep 0.05; done &
+		until [ -e go ]; do sleep 0.05; done $holds &
 		wait
 	END
-	job=$(owner rota submit --parsable job.sh)
+	job=$(owner rota submit --parsable "${options[@]}" job.sh)
 	eventually counting
 	pids=$(ls "$DOUBLE/states")
 }
@@ -51,8 +56,9 @@ setup() {
 teardown() {
 	rm -f "$DOUBLE"/states/{refuse,hold}.*
 	rota cancel "$job" >/dev/null 2>&1 || true
-	touch go
+	touch go go_other
 	eventually has_left "$job"
+	[ ! -v other ] || eventually has_left "$other"
 }
 
 owner() {
@@ -98,6 +104,28 @@ states_are() {
 	[ "$(cd "$DOUBLE/states" && cat $pids | sort | xargs)" = "$*" ]
 }
 
+# gpus: holders of the GPUs, as job numbers in the order of the GPUs.
+gpus() {
+	superuser "select string_agg(coalesce(job_id::text, 'free'), ' ' order by unit) from rota.node_gres"
+}
+
+# may_open: does the cgroup of the first process let it open its GPUs? Yes without cgroups of version 1.
+may_open() {
+	local group
+	group=$(sed -n 's/^[0-9]*:devices://p' "/proc/$(head -n 1 <<<"$pids")/cgroup")
+	[ "$(id -u)" != 0 ] || [ -z "$group" ] || grep -q "c 1:7 rw" "/sys/fs/cgroup/devices$group/devices.list"
+}
+
+# other_runs: another step with a GPU, until there is a file go_other; its number is in `other`.
+other_runs() {
+	other=$(owner rota submit --parsable --gpus=1 --mem=100 --wrap 'echo "$ROTA_GPUS $CUDA_VISIBLE_DEVICES" >on; until [ -e go_other ]; do sleep 0.05; done')
+	eventually other_is_in running
+}
+
+other_is_in() {
+	[ "$(rota show --json "$other" | jq -r '.jobs[0].steps[0].state')" = "$1" ]
+}
+
 # goes_on: both processes count on.
 goes_on() {
 	local before
@@ -106,18 +134,68 @@ goes_on() {
 	eventually moved
 }
 
-@test "programs leave the GPUs as their owner before they are stopped, and return when they go on; the GPUs stay the step's" {
+@test "programs leave the GPUs as their owner before they are stopped, and return when they go on" {
 	rota suspend "$job"
 	eventually is_suspended
 	states_are checkpointed checkpointed
 	[ "$(awk '{ print $1, $3, $4 }' "$DOUBLE/states/calls" | sort -u)" = "$(if [ "$(id -u)" = 0 ]; then id -u "$EVE"; else id -u; fi) running 0" ]
-	[ "$(superuser "select count(*) from rota.node_gres where job_id = $job")" = 2 ]
+	[ "$(gpus)" = "free free" ]
+	[ "$(id -u)" != 0 ] || [ ! -d /sys/fs/cgroup/devices ] || ! may_open
 	rota resume "$job"
 	eventually states_are running running
+	[ "$(gpus)" = "$job $job" ]
+	may_open
 	goes_on
 	touch go
 	run -0 rota wait "$job"
 	[ "$(grep -c . "$DOUBLE/states/calls")" = 4 ]
+}
+
+@test "another step has a GPU meanwhile, and the suspended step waits for the same ones" {
+	rota suspend "$job"
+	eventually is_suspended
+	rota why "$job" | grep -q "has given its GPUs back"
+	other_runs
+	[ "$(gpus)" = "$other free" ]
+	rota resume "$job" | grep -q "resumes when its CPUs and GPUs are free"
+	rota why "$job" | grep -q "goes on when its CPUs and GPUs are free"
+	rota show "$job" | grep -q resuming
+	rota wait "$(owner rota submit --parsable --mem=100 --wrap true)" # the leader has looked at both
+	is_suspended
+	states_are checkpointed checkpointed
+	touch go_other
+	run -0 rota wait "$other"
+	eventually states_are running running
+	[ "$(gpus)" = "$job $job" ]
+	goes_on
+	touch go
+	run -0 rota wait "$job"
+	[ "$(superuser "select count(*) from acct.attempt where job_id = $job")" = 1 ]
+	[ "$(superuser "select gpu_held_s < 2 * held_s and not upper_inf(without_gpus) from acct.allocation join acct.attempt using (job_id) where job_id = $job")" = t ]
+}
+
+@test "a message to resume that is not for this suspension does not bring it back to GPUs of another step" {
+	rota suspend "$job"
+	eventually is_suspended
+	other_runs
+	superuser "begin; select internal.attempt_order('resume', $job, 0, '{}'); select internal.attempt_order('resume', $job, 0, '{\"devices\": 1}'); commit" >/dev/null
+	refused() { [ "$(grep -c "attempt $job.0.1 stays suspended" "$ROTA_HOME/log/launcher.n1.log")" = 2 ]; }
+	eventually refused
+	states_are checkpointed checkpointed
+	is_suspended
+}
+
+@test "a step whose process has a GPU open keeps its GPUs" {
+	[ "$(gpus)" = "$job $job" ]
+	rota suspend "$job"
+	eventually is_suspended
+	states_are checkpointed checkpointed
+	[ "$(gpus)" = "$job $job" ]
+	may_open
+	grep -q "attempt $job.0.1 keeps its GPUs while it is suspended: a process has one open" "$ROTA_HOME/log/launcher.n1.log"
+	rota resume "$job"
+	eventually states_are running running
+	goes_on
 }
 
 @test "if one does not leave, none does, and the step is suspended all the same" {
@@ -126,6 +204,7 @@ goes_on() {
 	rota suspend "$job"
 	eventually is_suspended
 	eventually states_are running running
+	[ "$(gpus)" = "$job $job" ]
 	grep -q "cuda-checkpoint did not free the GPUs" "$ROTA_HOME/log/launcher.n1.log"
 	rm "$DOUBLE/states/refuse.$last"
 	rota resume "$job"
@@ -133,10 +212,22 @@ goes_on() {
 	states_are running running
 }
 
-@test "a step that is ended while it is suspended has its memory back before it ends" {
+@test "a step that has given its GPUs back and is ended does not return to them" {
+	rota suspend "$job"
+	eventually is_suspended
+	other_runs
+	rota cancel "$job"
+	eventually has_left "$job"
+	states_are checkpointed checkpointed
+	[ ! -e saved ]
+	[ "$(gpus)" = "$other free" ]
+}
+
+@test "with --keep=gres, a step that is ended while it is suspended has its memory back before it ends" {
 	rota suspend "$job"
 	eventually is_suspended
 	states_are checkpointed checkpointed
+	[ "$(gpus)" = "$job $job" ]
 	rota cancel "$job"
 	eventually has_left "$job"
 	[ "$(wc -l <saved)" = 2 ]

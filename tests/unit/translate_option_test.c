@@ -41,7 +41,7 @@ static void plain(void **state)
 		  {"steps/0/retry", "0"},
 		  {"steps/0/hold", "false"},
 		  {"steps/0/group", "null"},
-		  {"steps/0/keep", "{\"cpus\":false,\"mem\":true,\"gres\":true,\"licenses\":true}"},
+		  {"steps/0/keep", "{\"cpus\":false,\"mem\":true,\"gres\":false,\"licenses\":true}"},
 		  {"steps/0/deps_any", "false"},
 		  {"steps/0/with_set", "null"}}},
 		{BASH, {0}, {{"steps/0/image", "null"}, {"steps/0/prep", "null"}}},

@@ -1,0 +1,104 @@
+-- GPUs that suspended steps give back: when they are free, who gets them, when the step goes on, and what it is charged.
+begin;
+\ir world.psql
+select * from no_plan();
+
+-- t.gpus: holders of the GPUs of node 1.
+create function t.gpus() returns text language sql as $$
+	select string_agg(unit || ':' || coalesce(internal.step_label(job_id, step_id), 'free'), ' ' order by unit) from rota.node_gres where node_id = 1 and gres = 'gpu';
+$$;
+create function t.args(p_label text, p_kind text) returns jsonb language sql as $$
+	select o.args from t.step(p_label) s join rota.node_order o on o.job_id = s.job_id and o.step_id = s.step_id and o.attempt = s.attempt and o.kind = p_kind
+	order by o.order_id desc limit 1;
+$$;
+-- t.use: a running step with GPUs of node 1; returns its job.
+create function t.use(p_user text, p_gpus text, p_keep text default '{"gres": false, "mem": true}', p_nodes int[] default '{1}') returns bigint language plpgsql as $$
+declare
+	v_job bigint := t.submit(p_user, jsonb_build_array(jsonb_build_object('name', 'a', 'keep', p_keep::jsonb)));
+begin
+	perform t.start(v_job || '.a', p_nodes, jsonb_build_object('gres', jsonb_build_object('gpu', p_gpus::jsonb))), t.run(v_job || '.a');
+	return v_job;
+end $$;
+create function t.leave(p_job bigint, p_more jsonb default '{}') returns int language sql as $$
+	select t.report(t.say(p_job || '.a', 'suspended', '{"devices_left": "1"}' || p_more));
+$$;
+
+-- The GPUs are free when the node has reported that the programs have left them, not before.
+select t.use('alice', '[0, 1]') as j \gset
+select is(t.act('suspend', 'alice', :'j'), 'suspending', 'suspend');
+select is(t.args(:'j' || '.a', 'suspend'), '{"devices": 1}', 'the node may give its GPUs back');
+select is(t.gpus(), format('0:%s.a 1:%1$s.a', :j), 'it holds them until the node reports');
+select t.leave(:j, '{"clock": 1000}') \g /dev/null
+select is(t.state(:'j' || '.a') || ' ' || t.gpus(), 'suspended 0:free 1:free', 'they are free');
+select t.right('the GPUs are free');
+select is((select gres from api.schedule_nodes() where node_id = 1) || (select coalesce(jsonb_agg(gres), '[]') from api.schedule_running() where job_id = :j), '{"gpu": [0, 1]}'::jsonb || '[{}]', 'for the scheduler, too');
+select is(api.job_why(t.uid('alice'), 'alice', t.request(:'j')) #>> '{steps,0,conditions,0,message}' ~ 'has given its GPUs back', true, 'rota why says so');
+
+-- Another step has one of them: the suspended step waits for it, even if the other one is free.
+select t.use('bob', '[1]') as k \gset
+select t.right('another step has one');
+select is(t.act('resume', 'alice', :'j'), 'resumes when its CPUs and GPUs are free', 'it waits');
+select is(api.job_why(t.uid('alice'), 'alice', t.request(:'j')) #>> '{steps,0,conditions,0,message}' ~ 'goes on when its CPUs and GPUs are free', true, 'rota why says for what');
+select api.schedule_tick(t.term()) \g /dev/null
+select is(t.state(:'j' || '.a') || ' ' || t.gpus(), format('suspended 0:free 1:%s.a', :k), 'not yet');
+select t.finish(:'k' || '.a'), api.schedule_tick(t.term()) \g /dev/null
+select is(t.state(:'j' || '.a') || ' ' || t.gpus(), format('running 0:%s.a 1:%1$s.a', :j), 'it has the same ones again');
+select is(t.args(:'j' || '.a', 'resume'), jsonb_build_object('devices', t.clock('0', 1000)), 'the order names the suspension that it ends');
+select t.right('resumed');
+select t.report(t.say(:'j' || '.a', 'resumed', '{"clock": 2000}')) \g /dev/null
+
+-- A process manager that was killed reports its journal again: nothing is given back twice.
+select t.leave(:j, '{"clock": 1000, "age_us": 5000000}') \g /dev/null
+select is(t.state(:'j' || '.a') || ' ' || t.gpus(), format('running 0:%s.a 1:%1$s.a', :j), 'reported again');
+
+-- It is charged for its GPUs only while it holds them.
+select t.act('suspend', 'alice', :'j'), t.leave(:j, '{"clock": 3000}') \g /dev/null
+update rota.allocation set started_at = now() - interval '1 hour', without_gpus = tstzmultirange(tstzrange(now() - interval '30 minutes', now() - interval '20 minutes'), tstzrange(now() - interval '10 minutes', null)) where job_id = :j;
+select is((select round(gpu_held_s::numeric) from acct.step where job_id = :j), 4800::numeric, 'charged for the time in which it held them');
+select is((select sum((gres_s ->> 'gpu')::numeric)::int from internal.usage_part where job_id = :j and not used), 4800, 'also in the usage figures');
+select is(acct.gres_held('{"gpu": [0, 1], "fpga": [0]}', '2030-01-01 00:00Z', '2030-01-01 00:01Z', '{[2030-01-01 00:00:30Z,)}'), '{"gpu": 60.000000, "fpga": 60.000000}', 'other devices are never given back');
+
+-- A step that ends while its GPUs are another's does not touch these.
+select t.use('bob', '[0]') as k \gset
+select t.act('cancel', 'alice', :'j'), t.finish(:'j' || '.a', '{"outcome": "cancel", "cause": "cancelled"}') \g /dev/null
+select is(t.job(:j) || ' ' || t.gpus(), format('cancelled 0:%s.a 1:free', :k), 'cancelled while it has no GPUs');
+select t.right('cancelled without GPUs');
+
+-- The scheduler cannot give a GPU to two steps, nor a step that resumes take one from another.
+select t.use('alice', '[1]') as j \gset
+select t.act('suspend', 'alice', :'j'), t.leave(:j) \g /dev/null
+select t.use('bob', '[1]') as l \gset
+select throws_ok(format($$select internal.devices_return(%s, 0, 1, now())$$, :j), '40001', null, 'a GPU of another step');
+select is(t.gpus(), format('0:%s.a 1:%s.a', :k, :l), 'stays that of the other step');
+select t.finish(:'l' || '.a'), t.finish(:'k' || '.a') \g /dev/null
+
+-- GPUs that are kept for a step that has preempted others are not free.
+savepoint kept;
+select t.submit('bob', '[{"name": "a", "gres": {"gpu": 2}}]') as b \gset
+select internal.claim_add(jsonb_build_array(jsonb_build_object('job', :b, 'step', 0, 'grace_s', 60, 'shares', jsonb_build_array(jsonb_build_object('node', 1, 'cpus', 1, 'mem_mb', 0, 'gres', '{"gpu": 2}'::jsonb, 'licenses', '{}'::jsonb)))), '[]') \g /dev/null
+select is(t.act('resume', 'alice', :'j'), 'resumes when its CPUs and GPUs are free', 'they are kept for another');
+rollback to kept;
+
+-- The node of a suspended step is lost: its GPUs, which another step may have, stay as they are.
+select t.act('resume', 'alice', :'j') \g /dev/null
+select is(t.gpus(), format('0:free 1:%s.a', :j), 'resumed');
+select t.finish(:'j' || '.a') \g /dev/null
+select is(t.gpus(), '0:free 1:free', 'and ended');
+
+-- What keeps its GPUs: a step whose programs did not leave, one that says so (--keep=gres), one on several nodes.
+select t.use('alice', '[0]') as j \gset
+select t.act('suspend', 'alice', :'j'), t.report(t.say(:'j' || '.a', 'suspended')) \g /dev/null
+select is(t.state(:'j' || '.a') || ' ' || t.gpus(), format('suspended 0:%s.a 1:free', :j), 'programs did not leave');
+select is(t.act('resume', 'alice', :'j') || ' ' || t.args(:'j' || '.a', 'resume'), 'resuming {}', 'it goes on');
+select t.finish(:'j' || '.a') \g /dev/null
+select t.use('alice', '[0]', '{"gres": true}') as j \gset
+select t.act('suspend', 'alice', :'j') \g /dev/null
+select is(t.args(:'j' || '.a', 'suspend'), '{}', '--keep=gres');
+select t.act('cancel', 'alice', :'j'), t.finish(:'j' || '.a', '{"outcome": "cancel", "cause": "cancelled"}') \g /dev/null
+select t.use('alice', '[0]', '{"gres": false}', '{1,2}') as j \gset
+select t.act('suspend', 'alice', :'j') \g /dev/null
+select is(t.args(:'j' || '.a', 'suspend'), '{}', 'several nodes');
+select t.act('cancel', 'alice', :'j'), t.finish(:'j' || '.a', '{"outcome": "cancel", "cause": "cancelled"}') \g /dev/null
+select t.right('at the end');
+select * from finish();
+rollback;
