@@ -72,7 +72,8 @@ declare
 	v_new int;
 begin
 	with said as (
-		select x.*, case when x.task = -1 then internal.gauges_of(a.gres, p_figures) end as gauges
+		select x.*, case when x.task = -1 then internal.gauges_of(
+			case when upper_inf(a.without_gpus) then a.gres - 'gpu' else a.gres end, p_figures) end as gauges
 		from jsonb_to_recordset(p_steps) as x (job bigint, step int, attempt int, task int, only_task int,
 			cpu_usec bigint, rss_kb bigint, swap_kb bigint, minor_faults bigint, major_faults bigint, rchar bigint,
 			wchar bigint, read_bytes bigint, write_bytes bigint, processes int, threads int)

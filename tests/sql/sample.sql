@@ -67,6 +67,9 @@ select is(t.sample(t.took(:'g' || '.g', 1, '{"cpu_usec": 1}') || '{"figures": {"
 	t.took(:'g' || '.g', 2, '{"cpu_usec": 1}') || '{"figures": {"gpu1.util": 40, "gpu1.mem": 7}}', t.took(:'g' || '.g', 3, '{"cpu_usec": 1}')), 3, 'with figures and without');
 select is(t.stats(:'g' || '.g') -> 'gauges', '{"n1:gpu1.util": {"last": 40, "max": 40, "mean": 25.000}, "n1:gpu1.mem": {"last": 7, "max": 7, "mean": 7.000}}', 'last, highest, mean');
 select is_empty(format($$select from acct.sample where job_id = %s and gauges ? 'gpu0.util'$$, :'g'), 'those of others are others''');
+update rota.allocation set without_gpus = tstzmultirange(tstzrange(now(), null)) where job_id = :g \g /dev/null
+select t.sample(t.took(:'g' || '.g', 4, '{"cpu_usec": 1}') || '{"figures": {"gpu1.util": 99}}') \g /dev/null
+select is(t.stats(:'g' || '.g') #>> '{gauges,n1:gpu1.util,max}', '40', 'and so are those of a GPU that a suspended step has given back');
 
 -- The sampling period: that of the step, else that of the partition.
 select is((select sample_s from api.schedule_launch(array[:g], '{0}')), 30, 'as the partition has it');
