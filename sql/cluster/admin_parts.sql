@@ -72,8 +72,15 @@ begin
 		v_want := v_want || jsonb_build_object(v_match[1], coalesce(v_match[2], '1')::int);
 	end loop;
 	select g.gres, g.unit, internal.step_label(g.job_id, g.step_id) as label into v_busy
-	from node_gres g
-	where g.node_id = v_node and g.job_id is not null and g.unit >= coalesce((v_want ->> g.gres)::int, 0)
+	from (
+		select x.gres, x.unit, x.job_id, x.step_id from node_gres x where x.node_id = v_node and x.job_id is not null
+		union all
+		-- GPUs that a suspended step has given back, and to which it returns.
+		select 'gpu', u::int, a.job_id, a.step_id
+		from allocation a cross join lateral jsonb_array_elements_text(a.gres -> 'gpu') u
+		where a.node_id = v_node and a.ended_at is null and upper_inf(a.without_gpus)
+	) g
+	where g.unit >= coalesce((v_want ->> g.gres)::int, 0)
 	limit 1;
 	if found then
 		raise exception 'device % of "%" on node "%" is in use by %', v_busy.unit, v_busy.gres, p_node,

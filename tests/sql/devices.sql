@@ -1,6 +1,7 @@
 -- GPUs that suspended steps give back: when they are free, who gets them, when the step goes on, and what it is charged.
 begin;
 \ir world.psql
+\ir admin.psql
 select * from no_plan();
 
 -- t.gpus: holders of the GPUs of node 1.
@@ -33,6 +34,8 @@ select is(t.state(:'j' || '.a') || ' ' || t.gpus(), 'suspended 0:free 1:free', '
 select t.right('the GPUs are free');
 select is((select gres from api.schedule_nodes() where node_id = 1) || (select coalesce(jsonb_agg(gres), '[]') from api.schedule_running() where job_id = :j), '{"gpu": [0, 1]}'::jsonb || '[{}]', 'for the scheduler, too');
 select is(api.job_why(t.uid('alice'), 'alice', t.request(:'j')) #>> '{steps,0,conditions,0,message}' ~ 'has given its GPUs back', true, 'rota why says so');
+
+select alike(t.admin('node', 'n1', '{"gres": "gpu:1"}'), 'RT409 device 1 of "gpu" on node "n1" is in use by %', 'the node cannot lose a GPU to which a step returns');
 
 -- Another step has one of them: the suspended step waits for it, even if the other one is free.
 select t.use('bob', '[1]') as k \gset
