@@ -181,7 +181,8 @@ static const struct column candidate_columns[] = {
 	{"lost_s", lead_read_double, AT(schedule_candidate, lost_s)},
 	{"from_at", lead_read_time, AT(schedule_candidate, from_at)},
 	{"suspends", lead_read_bool, AT(schedule_candidate, suspends)},
-	{"gives_licenses", lead_read_bool, AT(schedule_candidate, gives_licenses)},
+	{"gives_licenses", lead_read_bool, AT(schedule_candidate, gives.licenses)},
+	{"gives_gpus", lead_read_bool, AT(schedule_candidate, gives.gpus)},
 };
 
 static const struct column mover_columns[] = {

@@ -235,19 +235,52 @@ bool lead_read_amounts(struct schedule_arena *arena, const char *text, void *tar
 	return good;
 }
 
+static bool read_device_list(struct schedule_arena *arena, const json_t *array, const int **devices, size_t *count)
+{
+	int *items;
+	bool good = json_is_array(array);
+
+	*count = json_array_size(array);
+	items = schedule_arena_take(arena, *count, sizeof *items);
+	for (size_t i = 0; i < *count; i++) {
+		items[i] = (int)json_integer_value(json_array_get(array, i));
+		good = good && json_is_integer(json_array_get(array, i));
+	}
+	*devices = items;
+	return good;
+}
+
+static bool read_devices(struct schedule_arena *arena, json_t *object, const struct schedule_devices **devices, size_t *count)
+{
+	struct schedule_devices *items = schedule_arena_take(arena, json_object_size(object), sizeof *items);
+	const char *name;
+	json_t *value;
+	bool good = true;
+
+	*count = 0;
+	*devices = items;
+	json_object_foreach (object, name, value) {
+		items[*count].name = schedule_arena_print(arena, "%s", name);
+		good = read_device_list(arena, value, &items[*count].device, &items[*count].count) && good;
+		(*count)++;
+	}
+	return good;
+}
+
 static bool read_claim(struct schedule_arena *arena, const json_t *object, struct schedule_claim *claim)
 {
 	json_int_t job, mem_mb;
-	json_t *gres, *licenses;
+	json_t *gres, *licenses, *devices = NULL;
 
 	claim->tier = 0;
-	if (json_unpack((json_t *)object, "{s:I, s:i, s:i, s:i, s:I, s:o, s:o, s?i}", "job", &job, "step", &claim->step, "node",
-			&claim->node_id, "cpus", &claim->cpus, "mem_mb", &mem_mb, "gres", &gres, "licenses", &licenses, "tier",
-			&claim->tier) != 0)
+	if (json_unpack((json_t *)object, "{s:I, s:i, s:i, s:i, s:I, s:o, s:o, s?o, s?i}", "job", &job, "step", &claim->step,
+			"node", &claim->node_id, "cpus", &claim->cpus, "mem_mb", &mem_mb, "gres", &gres, "licenses", &licenses,
+			"devices", &devices, "tier", &claim->tier) != 0)
 		return false;
 	claim->job = job;
 	claim->mem_mb = mem_mb;
 	return read_amounts(arena, gres, &claim->gres, &claim->gres_count) &&
+	       read_devices(arena, devices, &claim->devices, &claim->device_count) &&
 	       read_amounts(arena, licenses, &claim->licenses, &claim->license_count);
 }
 
@@ -264,34 +297,13 @@ bool lead_read_claims(struct schedule_arena *arena, const char *text, void *targ
 	return good;
 }
 
-static bool read_device_list(struct schedule_arena *arena, const json_t *array, const int **devices, size_t *count)
-{
-	int *items;
-	bool good = json_is_array(array);
-
-	*count = json_array_size(array);
-	items = schedule_arena_take(arena, *count, sizeof *items);
-	for (size_t i = 0; i < *count; i++) {
-		items[i] = (int)json_integer_value(json_array_get(array, i));
-		good = good && json_is_integer(json_array_get(array, i));
-	}
-	*devices = items;
-	return good;
-}
-
 bool lead_read_devices(struct schedule_arena *arena, const char *text, void *target)
 {
-	json_t *object = read_object(text), *value;
-	struct schedule_devices *items = schedule_arena_take(arena, json_object_size(object), sizeof *items);
-	const char *name;
-	size_t count = 0;
-	bool good = object != NULL;
+	json_t *object = read_object(text);
+	const struct schedule_devices *items;
+	size_t count;
+	bool good = read_devices(arena, object, &items, &count) && object != NULL;
 
-	json_object_foreach (object, name, value) {
-		items[count].name = schedule_arena_print(arena, "%s", name);
-		good = read_device_list(arena, value, &items[count].device, &items[count].count) && good;
-		count++;
-	}
 	list_set(target, items, count);
 	json_decref(object);
 	return good;

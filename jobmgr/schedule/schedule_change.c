@@ -120,15 +120,32 @@ void schedule_change_end(struct schedule_change *change, size_t index)
 	row->ends_at = change->snapshot.now;
 }
 
-void schedule_change_suspend(struct schedule_change *change, size_t index, bool gives_licenses)
+/* Free the GPUs of a row, which keeps its other devices. */
+static void row_free_gpus(const struct schedule_change *change, struct schedule_node *node, struct schedule_running *row)
+{
+	struct schedule_devices *kept = schedule_arena_take(change->arena, row->gres_count, sizeof *kept);
+	size_t count = 0;
+	for (size_t i = 0; i < row->gres_count; i++) {
+		if (strcmp(row->gres[i].name, "gpu") != 0)
+			kept[count++] = row->gres[i];
+		else if (node)
+			node_free_devices(change, node, &row->gres[i]);
+	}
+	row->gres = kept;
+	row->gres_count = count;
+}
+
+void schedule_change_suspend(struct schedule_change *change, size_t index, struct schedule_gives gives)
 {
 	struct schedule_running *row = &change->running[index];
 	struct schedule_node *node = change_node(change, row->node_id);
 	if (node)
 		node->cpus_used -= row->cpus;
 	row->cpus = 0;
-	if (gives_licenses)
+	if (gives.licenses)
 		row_free_licenses(change, row);
+	if (gives.gpus)
+		row_free_gpus(change, node, row);
 }
 
 /* Take the first free devices of a generic resource of a node, by moving the start of its list of free devices. */
@@ -166,6 +183,43 @@ void schedule_change_add(struct schedule_change *change, const struct schedule_r
 		if (license)
 			license->used += row->licenses[i].count;
 	}
+}
+
+/* Take those of the devices that are free. The lists of free devices and of `wanted` are ascending. */
+static struct schedule_devices node_take_named(const struct schedule_change *change, struct schedule_node *node,
+					       const struct schedule_devices *wanted)
+{
+	struct schedule_gres *gres = node_gres(change, node, wanted->name);
+	struct schedule_devices taken = {.name = wanted->name};
+	if (!gres)
+		return taken;
+	int *left = schedule_arena_take(change->arena, gres->free_count, sizeof *left);
+	int *got = schedule_arena_take(change->arena, wanted->count, sizeof *got);
+	size_t left_count = 0;
+	for (size_t i = 0, k = 0; i < gres->free_count; i++) {
+		while (k < wanted->count && wanted->device[k] < gres->free[i])
+			k++;
+		if (k < wanted->count && wanted->device[k] == gres->free[i])
+			got[taken.count++] = gres->free[i];
+		else
+			left[left_count++] = gres->free[i];
+	}
+	gres->free = left;
+	gres->free_count = left_count;
+	taken.device = got;
+	return taken;
+}
+
+void schedule_change_hold(struct schedule_change *change, const struct schedule_devices *devices, size_t count)
+{
+	struct schedule_running *row = &change->running[change->snapshot.running_count - 1];
+	struct schedule_node *node = change_node(change, row->node_id);
+	struct schedule_devices *held = schedule_arena_take(change->arena, row->gres_count + count, sizeof *held);
+	for (size_t i = 0; i < row->gres_count; i++)
+		held[i] = row->gres[i];
+	for (size_t i = 0; node && i < count; i++)
+		held[row->gres_count++] = node_take_named(change, node, &devices[i]);
+	row->gres = held;
 }
 
 static int64_t least(int64_t a, int64_t b)

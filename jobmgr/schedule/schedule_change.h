@@ -17,7 +17,10 @@ struct schedule_claim {
 	size_t gres_count;
 	const struct schedule_amount *licenses; /* licences of the step, given on only one of its claims */
 	size_t license_count;
-	int tier; /* tier of the step; set only in the rows of schedule_resume() */
+	/* set only in the rows of schedule_resume(): */
+	const struct schedule_devices *devices; /* the devices that the step needs again */
+	size_t device_count;
+	int tier; /* tier of the step */
 };
 
 struct schedule_change {
@@ -37,13 +40,21 @@ struct schedule_change *schedule_change_new(struct schedule_arena *arena, const 
 /* Free all resources of a running row. The row stays in the list and holds nothing. */
 void schedule_change_end(struct schedule_change *change, size_t row);
 
-/* Free the CPUs of a running row, with `gives_licenses` also its licences. The row keeps its memory and devices. */
-void schedule_change_suspend(struct schedule_change *change, size_t row, bool gives_licenses);
+/* What a step gives back while it is suspended, besides its CPUs. */
+struct schedule_gives {
+	bool licenses, gpus;
+};
+
+/* Free the CPUs of a running row, and what else the step gives back. The row keeps the rest. */
+void schedule_change_suspend(struct schedule_change *change, size_t row, struct schedule_gives gives);
 
 /* Add a running row, and take its CPUs, memory and licences from the free ones. Of each generic resource in `gres`, take as
  * many of the first free devices as its count says. */
 void schedule_change_add(struct schedule_change *change, const struct schedule_running *row, const struct schedule_amount *gres,
 			 size_t gres_count);
+
+/* Let the row that was added last hold those of these devices that are free. */
+void schedule_change_hold(struct schedule_change *change, const struct schedule_devices *devices, size_t count);
 
 /* Add the running rows of a start, which take its CPUs, memory, devices and licences. `step` is the step that starts. */
 void schedule_change_start(struct schedule_change *change, const struct schedule_start *start,

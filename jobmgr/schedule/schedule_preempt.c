@@ -131,7 +131,7 @@ static void victim_end(struct schedule_change *change, const struct schedule_vic
 {
 	for (size_t i = 0; i < victim->row_count; i++) {
 		if (victim->candidate->suspends)
-			schedule_change_suspend(change, victim->rows[i], victim->candidate->gives_licenses);
+			schedule_change_suspend(change, victim->rows[i], victim->candidate->gives);
 		else
 			schedule_change_end(change, victim->rows[i]);
 	}

@@ -13,8 +13,8 @@ struct schedule_candidate {
 	int tier;
 	double from_at; /* the step is not preempted before this time, the end of its minimal run time or later */
 	double lost_s;	/* seconds of work that are lost on each CPU of the step if it ends now */
-	bool suspends;	/* the step is suspended, not ended: it keeps memory, devices and, unless gives_licenses, licences */
-	bool gives_licenses;
+	bool suspends;	/* the step is suspended, not ended: it keeps memory, devices and licences, but for what it gives back */
+	struct schedule_gives gives;
 };
 
 /* A waiting step or gang, and its victims: the steps that are ended or suspended for it. */

@@ -1,9 +1,10 @@
-/* schedule_resume.c - gives suspended steps their CPUs and licences back, after all waiting steps of higher tiers.
+/* schedule_resume.c - gives suspended steps their CPUs, GPUs and licences back, after all waiting steps of higher tiers.
  *
  * Called by: lead_resume.c, before the scheduler runs, and `rota plan`.
  * Invariants:
- *  - A suspended step goes on only on its own nodes, and only if its CPUs and licences are free after the starts of higher tiers.
- *  - Else those of its CPUs that are free then are kept for it, so steps of its own tier and of lower ones do not get them.
+ *  - A suspended step goes on only on its own nodes, with the GPUs that it had, and only if these, its CPUs and licences are free
+ *    after the starts of higher tiers.
+ *  - Else those of its CPUs and GPUs that are free then are kept for it, so steps of its own tier and of lower ones do not get them.
  *  - The scheduler runs once for each tier. */
 #include "jobmgr/schedule/schedule_resume.h"
 
@@ -43,10 +44,28 @@ static int64_t license_free(const struct schedule_snapshot *s, const char *name)
 	return 0;
 }
 
+static bool is_free(const struct schedule_node *node, const char *name, int device)
+{
+	for (size_t i = 0; i < node->gres_count; i++)
+		for (size_t k = 0; strcmp(node->gres[i].name, name) == 0 && k < node->gres[i].free_count; k++)
+			if (node->gres[i].free[k] == device)
+				return true;
+	return false;
+}
+
+static bool devices_fit(const struct schedule_node *node, const struct schedule_claim *row)
+{
+	for (size_t i = 0; i < row->device_count; i++)
+		for (size_t k = 0; k < row->devices[i].count; k++)
+			if (!is_free(node, row->devices[i].name, row->devices[i].device[k]))
+				return false;
+	return true;
+}
+
 static bool row_fits(const struct schedule_snapshot *s, const struct schedule_claim *row)
 {
 	const struct schedule_node *node = schedule_snapshot_node(s, row->node_id);
-	if (!node || node->cpus - node->cpus_used < row->cpus)
+	if (!node || node->cpus - node->cpus_used < row->cpus || !devices_fit(node, row))
 		return false;
 	for (size_t i = 0; i < row->license_count; i++)
 		if (license_free(s, row->licenses[i].name) < row->licenses[i].count)
@@ -76,9 +95,10 @@ static void row_resume(struct schedule_change *change, const struct schedule_cla
 		.license_count = row->license_count,
 	};
 	schedule_change_add(change, &running, NULL, 0);
+	schedule_change_hold(change, row->devices, row->device_count);
 }
 
-/* Keep for a suspended step those CPUs of `row` that are free after the starts of higher tiers. */
+/* Keep for a suspended step those CPUs and devices of `row` that are free after the starts of higher tiers. */
 static void row_keep(struct resume *r, const struct schedule_claim *row)
 {
 	const struct schedule_node *node = schedule_snapshot_node(&r->after->snapshot, row->node_id);
@@ -89,6 +109,11 @@ static void row_keep(struct resume *r, const struct schedule_claim *row)
 	left.license_count = 0;
 	schedule_change_keep(r->base, &left);
 	schedule_change_keep(r->after, &left);
+	if (!node)
+		return;
+	schedule_change_hold(r->after, row->devices, row->device_count);
+	const struct schedule_running *kept = &r->after->running[r->after->snapshot.running_count - 1];
+	schedule_change_hold(r->base, kept->gres, kept->gres_count);
 }
 
 /* Returns true if the suspended step of rows `from` to `to` - 1 goes on. Else CPUs are kept for it. */

@@ -169,6 +169,15 @@ static void find_restart_facts(struct agent *a)
 			    lacking, *lacking == 'd' ? "dmtcp" : "criu");
 }
 
+/* Does launcher.device_files name the files of GPUs? */
+static bool has_gpu_files(const char *files)
+{
+	for (const char *at = files; *at; at += strcspn(at, " "), at += strspn(at, " "))
+		if (strncmp(at, "gpu:", 4) == 0)
+			return true;
+	return false;
+}
+
 static json_t *node_facts(struct agent *a)
 {
 	const struct agent_context *c = &a->context;
@@ -181,6 +190,9 @@ static json_t *node_facts(struct agent *a)
 	json_object_set(json_object_get(node, "found"), "restart", a->restart);
 	/* this procmgrd can hold steps that are sent ahead */
 	json_object_set_new(json_object_get(node, "found"), "ahead", json_true());
+	/* suspended steps of this node can give their GPUs back */
+	json_object_set_new(json_object_get(node, "found"), "gives_gpus",
+			    json_boolean(*c->conf->node_checkpoint_cuda && has_gpu_files(c->conf->launcher_device_files)));
 	json_object_set_new(node, "margin_s", json_integer(c->conf->node_lease_margin));
 	agent_inventory_add(a->report, node);
 	return facts;

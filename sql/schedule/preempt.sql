@@ -52,7 +52,7 @@ comment on function internal.preempt_saved_at(bigint, int, int) is
 
 create function internal.preempt_candidates(p_tier int)
 returns table (job_id bigint, step_id int, attempt int, tier int, lost_s double precision, mode text, grace_s int,
-	from_at timestamptz, gives_licenses boolean)
+	from_at timestamptz, gives_licenses boolean, gives_gpus boolean)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -66,7 +66,10 @@ begin
 		case when c.waits then now() + greatest(make_interval(secs => greatest(x.after_s, 1)), now() - t.ordered_at)
 			when x.after_s = 0 then to_timestamp(0) else greatest(coalesce(t.started_at, now())
 			+ make_interval(secs => x.after_s + t.suspended_s), e.resumed_at + make_interval(secs => x.after_s)) end,
-		coalesce(r.keep ->> 'licenses' = 'false', false)
+		coalesce(r.keep ->> 'licenses' = 'false', false),
+		m.mode = 'suspend' and a.gres ? 'gpu' and coalesce(r.keep ->> 'gres' = 'false', false) and cardinality(t.node_ids) = 1
+			-- Programs that did not leave when they were suspended before may not leave this time either.
+			and (t.pause_clock is null or a.without_gpus is not null) and internal.node_gives_gpus(a.node_id)
 	from allocation a
 	join step s on s.job_id = a.job_id and s.step_id = a.step_id and s.attempt = a.attempt and s.end_wanted is null
 		and s.state in ('starting', 'prolog', 'running', 'suspended')
@@ -101,24 +104,25 @@ comment on function internal.preempt_candidates(int) is
 	'Steps below a tier that may be preempted, from when on (from_at; of a step that has not started: if it started now, or when '
 	'to look again whether it has, after as long as it has been starting, if it is spared until it runs). '
 	'lost_s: seconds of work that are lost; mode: what becomes of the step; grace_s: as rota.partition.preempt_grace_s; '
-	'gives_licenses: it gives its licences back while it is suspended. A pre-dispatched element holds no CPUs and is none.';
+	'gives_licenses, gives_gpus: it gives these back while it is suspended. A pre-dispatched element holds no CPUs and is none.';
 
 create function api.schedule_candidates(p_tier int)
 returns table (job_id bigint, step_id int, attempt int, tier int, lost_s double precision, from_at double precision,
-	suspends boolean, gives_licenses boolean)
+	suspends boolean, gives_licenses boolean, gives_gpus boolean)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
 	select c.job_id, c.step_id, c.attempt, c.tier, c.lost_s, extract(epoch from c.from_at)::double precision,
-		c.mode = 'suspend', c.gives_licenses
+		c.mode = 'suspend', c.gives_licenses, c.gives_gpus
 	from internal.preempt_candidates(p_tier) c
 	order by c.job_id, c.step_id;
 end $$;
 comment on function api.schedule_candidates(int) is
 	'Steps of lower tiers that may be preempted, with the seconds of work that each loses. from_at: from when on, in '
 	'epoch seconds (of a step that has not started: as if it started now, so that the leader asks again then). '
-	'suspends: it is suspended and keeps memory and devices, and its licences unless gives_licenses.';
+	'suspends: it is suspended and keeps memory and devices, but for its GPUs if gives_gpus, and its licences unless '
+	'gives_licenses.';
 
 -- A claim whose step no longer waits does not count. The leader reads the claims with each tick, since they are few.
 create view internal.claim_open as

@@ -93,7 +93,8 @@ language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (
 		select jsonb_agg(jsonb_build_object('job', o.job_id, 'step', o.step_id, 'tier', x.tier, 'node', a.node_id,
-			'cpus', a.cpus - a.cpus_held, 'mem_mb', 0, 'gres', '{}'::jsonb, 'licenses',
+			'cpus', a.cpus - a.cpus_held, 'mem_mb', 0, 'gres', '{}'::jsonb, 'devices',
+			case when upper_inf(a.without_gpus) then jsonb_build_object('gpu', a.gres -> 'gpu') else '{}' end, 'licenses',
 			case when a.node_index = 0 and a.licenses = '{}' then r.licenses else '{}' end)
 			order by x.tier desc, o.rank desc, o.job_id, o.step_id, a.node_index)
 		from internal.pause_open o
@@ -106,7 +107,7 @@ begin
 end $$;
 comment on function internal.resume_list() is
 	'Resources that suspended victims need which may resume, the first to resume first: [{job, step, tier, node, cpus, '
-	'mem_mb, gres, licenses}]; null: none may.';
+	'mem_mb, gres, devices: {"gpu": [0, 3]}, licenses}]; null: none may.';
 
 create function api.schedule_resume(p_term bigint, p_jobs bigint[], p_steps int[]) returns int
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$

@@ -1,6 +1,6 @@
 -- GPUs that suspended steps give back (docs/checkpointing.md).
 --
--- Called by: pause.sql, schedule/resume.sql, why.sql, job_control.sql.
+-- Called by: pause.sql, schedule/resume.sql, schedule/preempt.sql, why.sql, job_control.sql.
 -- Invariants:
 -- - GPUs of a suspended step are free only after its node has reported that its programs have left them and cannot reach them.
 -- - A step goes on only with the same GPUs: its programs return to those that they have left.
@@ -20,6 +20,14 @@ begin
 end $$;
 comment on function internal.suspend_args(bigint, int) is
 	'Arguments of the order to suspend a step: whether the step gives its GPUs back when its programs have left them.';
+
+create function internal.node_gives_gpus(p_node int) returns boolean
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return exists (select from node n where n.node_id = p_node and (n.found ->> 'gives_gpus')::boolean);
+end $$;
+comment on function internal.node_gives_gpus(int) is
+	'Whether programs of suspended steps can leave the GPUs of a node, as the node has said when it registered.';
 
 create function internal.devices_leave(p_job bigint, p_step int, p_attempt int, p_at timestamptz) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$

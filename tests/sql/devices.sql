@@ -102,6 +102,39 @@ select t.use('alice', '[0]', '{"gres": false}', '{1,2}') as j \gset
 select t.act('suspend', 'alice', :'j') \g /dev/null
 select is(t.args(:'j' || '.a', 'suspend'), '{}', 'several nodes');
 select t.act('cancel', 'alice', :'j'), t.finish(:'j' || '.a', '{"outcome": "cancel", "cause": "cancelled"}') \g /dev/null
+
+-- Preemption by suspension: whose GPUs are expected to become free, and who is resumed with which.
+create function t.gives(p_job bigint) returns text language sql as $$ select suspends || ' ' || gives_gpus from api.schedule_candidates(100) where job_id = p_job $$;
+select t.admin('partition', 'main', '{"preempt": "suspend", "preempt_otherwise": "spare"}'), t.admin('qos', 'high', '{"tier": 2}', 'create') \g /dev/null
+select t.use('alice', '[1]') as j \gset
+select is(t.gives(:j), 'true false', 'not where the node cannot');
+update rota.node set found = found || '{"gives_gpus": true}' where node_id = 1;
+select is(t.gives(:j), 'true true', 'where the node can');
+select t.use('bob', '[0]', '{"gres": true}') as k \gset
+select is(t.gives(:k), 'true false', 'not of a step that keeps them');
+select t.finish(:'k' || '.a') \g /dev/null
+select t.submit('bob', '[{"name": "a", "gres": {"gpu": 2}}]', '[]', '{"qos": "high"}') as high \gset
+select is(api.schedule_preempt(t.term(), jsonb_build_array(jsonb_build_object('steps', jsonb_build_array(jsonb_build_object('job', :high, 'step', 0, 'shares',
+	jsonb_build_array(jsonb_build_object('node', 1, 'cpus', 1, 'mem_mb', 0, 'gres', '{"gpu": 2}'::jsonb, 'licenses', '{}'::jsonb)))),
+	'victims', jsonb_build_array(jsonb_build_object('job', :j, 'step', 0, 'attempt', 1))))), 1, 'preempted');
+select is(t.args(:'j' || '.a', 'suspend'), '{"devices": 1}', 'the victim may give its GPU back');
+select is(t.gpus(), format('0:free 1:%s.a', :j), 'and holds it until its node reports');
+select t.leave(:j) \g /dev/null
+select t.start(:'high' || '.a', '{1}', '{"gres": {"gpu": [0, 1]}}'), t.run(:'high' || '.a') \g /dev/null
+select is(t.gpus(), format('0:%s.a 1:%1$s.a', :high), 'then the other step has both');
+select t.right('preempted by suspension');
+select is(internal.resume_list(), null, 'the victim waits for its end');
+select t.finish(:'high' || '.a') \g /dev/null
+select is(internal.resume_list() #> '{0,devices}', '{"gpu": [1]}', 'and needs the same GPU again');
+select is(api.schedule_resume(t.term(), array[:j::bigint], '{0}'), 1, 'it goes on');
+select is(t.gpus(), format('0:free 1:%s.a', :j), 'with it');
+select t.right('resumed after preemption');
+-- Programs that did not leave when they were suspended are not expected to leave the next time.
+select t.report(t.say(:'j' || '.a', 'resumed')), t.finish(:'j' || '.a') \g /dev/null
+select t.use('alice', '[1]') as j \gset
+select t.act('suspend', 'alice', :'j'), t.report(t.say(:'j' || '.a', 'suspended', '{"clock": 10000}')), t.act('resume', 'alice', :'j'), t.report(t.say(:'j' || '.a', 'resumed', '{"clock": 20000}')) \g /dev/null
+select is(t.gives(:j), 'true false', 'not after programs have stayed');
+select t.finish(:'j' || '.a') \g /dev/null
 select t.right('at the end');
 select * from finish();
 rollback;

@@ -259,3 +259,26 @@ goes_on() {
 	eventually states_are checkpointed running
 	! are_dead "$(tail -n 1 <<<"$pids")"
 }
+
+@test "a step of a higher tier preempts by suspension, and gets the GPUs when the programs have left them" {
+	local first
+	first=$(head -n 1 <<<"$pids")
+	rota admin qos create "high$$" --tier=1
+	rota admin partition change main --preempt=suspend --preempt-otherwise=spare
+	touch "$DOUBLE/states/hold.$first"
+	other=$(owner rota submit --parsable --qos="high$$" --gpus=2 --mem=100 --wrap 'until [ -e go_other ]; do sleep 0.05; done')
+	eventually [ -e "$DOUBLE/states/$first.asked" ]
+	[ "$(gpus)" = "$job $job" ]
+	other_is_in pending
+	rm "$DOUBLE/states/hold.$first"
+	eventually other_is_in running
+	[ "$(gpus)" = "$other $other" ]
+	states_are checkpointed checkpointed
+	is_suspended
+	touch go_other
+	run -0 rota wait "$other"
+	eventually states_are running running
+	[ "$(gpus)" = "$job $job" ]
+	goes_on
+	rota admin partition change main --preempt=off
+}

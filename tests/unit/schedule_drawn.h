@@ -337,7 +337,8 @@ static inline void draw_running(struct draw *d, char *line)
 			candidate->from_at = strtod(value, NULL);
 		} else if (!strcmp(word, "suspends")) {
 			candidate->suspends = true;
-			candidate->gives_licenses = !strcmp(value, "all");
+			candidate->gives.licenses = !strcmp(value, "all");
+			candidate->gives.gpus = !strcmp(value, "gpus");
 		} else
 			fail_msg("what runs has no \"%s\"", word);
 	}

@@ -77,12 +77,35 @@ static void test_license(void **state)
 	draw_free(d);
 }
 
+/* A step that gave back a GPU needs the same one again. Meanwhile, it is kept from steps of its tier. */
+static void test_gpus(void **state)
+{
+	(void)state;
+	static const int one[] = {1};
+	const struct schedule_devices gpu = {"gpu", one, 1};
+	const struct schedule_claim row = {.job = 900, .node_id = 10, .cpus = 1, .devices = &gpu, .device_count = 1};
+	const struct schedule_claim wide = {.job = 900, .node_id = 10, .cpus = 4, .devices = &gpu, .device_count = 1};
+	struct draw *d = draw_new("n1 a... g=gpu:2", NULL, NULL, "a +60 g=gpu:1", NULL);
+	assert_false(schedule_resume(d->arena, &d->snapshot, &schedule_policy_default, &row, 1)[0]);
+	assert_int_equal(d->snapshot.nodes[0].gres[0].free_count, 1);
+	draw_free(d);
+	d = draw_new("n1 a... g=gpu:2", NULL, NULL, "a +60 g=gpu:0", NULL);
+	assert_true(schedule_resume(d->arena, &d->snapshot, &schedule_policy_default, &row, 1)[0]);
+	assert_int_equal(d->snapshot.nodes[0].gres[0].free_count, 0);
+	draw_free(d);
+	d = draw_new("n1 a... g=gpu:2", NULL, NULL, "a +60", NULL);
+	assert_false(schedule_resume(d->arena, &d->snapshot, &schedule_policy_default, &wide, 1)[0]);
+	assert_int_equal(d->snapshot.nodes[0].gres[0].free_count, 1);
+	assert_int_equal(d->snapshot.nodes[0].gres[0].free[0], 0);
+	draw_free(d);
+}
+
 int main(void)
 {
 	enum { COUNT = sizeof standings / sizeof *standings };
-	struct CMUnitTest tests[COUNT + 1] = {cmocka_unit_test(test_license)};
+	struct CMUnitTest tests[COUNT + 2] = {cmocka_unit_test(test_license), cmocka_unit_test(test_gpus)};
 	for (size_t i = 0; i < COUNT; i++)
-		tests[i + 1] =
+		tests[i + 2] =
 			(struct CMUnitTest){standings[i].name, test_standing, NULL, NULL, (void *)(uintptr_t)&standings[i]};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ static const char *victim_end(struct schedule_change *change, const struct sched
 			continue;
 		label = row->label ? row->label : label;
 		if (victim->suspends)
-			schedule_change_suspend(change, i, victim->gives_licenses);
+			schedule_change_suspend(change, i, victim->gives);
 		else
 			schedule_change_end(change, i);
 	}
