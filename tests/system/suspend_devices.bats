@@ -20,6 +20,7 @@ setup_file() {
 
 teardown_file() {
 	local status=0
+	audit || status=1
 	instance_down || status=1
 	rm -rf -- "$DOUBLE"
 	! id "$EVE" >/dev/null 2>&1 || users_remove "$EVE" || status=1
@@ -281,4 +282,26 @@ goes_on() {
 	[ "$(gpus)" = "$job $job" ]
 	goes_on
 	rota admin partition change main --preempt=off
+}
+
+@test "daemons die while the programs leave, and the keeper while another step has a GPU" {
+	local first keeper
+	first=$(head -n 1 <<<"$pids")
+	keeper=$(ps -o ppid= "$(ps -o ppid= "$first" | xargs)" | xargs)
+	touch "$DOUBLE/states/hold.$first"
+	rota suspend "$job"
+	eventually [ -e "$DOUBLE/states/$first.asked" ]
+	kill_now "$(pid_of launcher n1)" "$(pid_of procmgrd n1)" "$(pid_of jobmgrd)"
+	rota up >/dev/null
+	[ "$(gpus)" = "$job $job" ]
+	rm "$DOUBLE/states/hold.$first"
+	are_free() { [ "$(gpus)" = "free free" ]; }
+	eventually are_free
+	eventually is_suspended
+	states_are checkpointed checkpointed
+	other_runs
+	kill -KILL "$keeper"
+	eventually has_left "$job"
+	[ "$(gpus)" = "$other free" ]
+	other_is_in running
 }
