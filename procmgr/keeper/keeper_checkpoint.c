@@ -133,8 +133,9 @@ bool keeper_checkpoint_may_restore(struct keeper *k, const char *path, char *con
 static void take_beside(struct keeper *k, const char *fail)
 {
 	struct task_start start = {0};
+	pid_t child;
 	prepare_start(k, "take", fail, none, &start);
-	keeper_hook_beside(k, &start);
+	keeper_hook_beside(k, &start, &child);
 }
 
 /* Send --checkpoint-signal to those processes of the step that handle it: with B: only to the shell of the script, else to all

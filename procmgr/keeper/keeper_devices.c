@@ -10,7 +10,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
+#include "lib/clock.h"
 #include "lib/daemon.h"
 #include "lib/log.h"
 #include "procmgr/keeper/device_users.h"
@@ -49,9 +51,23 @@ static bool prepare_devices(struct keeper *k, const char *command, struct task_s
 	return true;
 }
 
+/* Has the process ended, and been reaped, that moves programs back to the GPUs? */
+static bool has_returned(const struct keeper *k)
+{
+	siginfo_t info;
+	return k->devices_return == 0 || waitid(P_PID, (id_t)k->devices_return, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
+}
+
 bool keeper_devices_leave(struct keeper *k)
 {
 	struct task_start start;
+	/* Two processes that toggle the same program at once would leave it in either state. */
+	if (!keeper_wait(k, has_returned, clock_boot_us() + (int64_t)LEAVE_S * 1000000)) {
+		log_warning("attempt %s: its programs still return to the GPUs, so it is suspended with its memory on them",
+			    k->name);
+		return false;
+	}
+	k->devices_return = 0;
 	if (!has_gpus(k) || !prepare_devices(k, "suspend", &start))
 		return false;
 	k->devices_left = true; /* also after a failure, since a program may have left its GPU and not returned */
@@ -122,6 +138,6 @@ void keeper_devices_poll(struct keeper *k)
 		return;
 	char *program = (char *)start.path;
 	k->devices_left = false;
-	if (keeper_hook_beside(k, &start))
+	if (keeper_hook_beside(k, &start, &k->devices_return))
 		free(program);
 }

@@ -213,12 +213,13 @@ void keeper_hook_free(struct task_start *start)
 	free((void *)start->argv);
 }
 
-bool keeper_hook_beside(struct keeper *k, struct task_start *start)
+bool keeper_hook_beside(struct keeper *k, struct task_start *start, pid_t *child)
 {
 	struct err e;
 	int report;
 	bool in_use;
 	pid_t pid = task_start(start, &report, &in_use, &e);
+	*child = pid > 0 ? pid : 0;
 	if (pid < 0)
 		log_warning("attempt %s: could not start \"%s\": %s", k->name, start->path, e.message);
 	else

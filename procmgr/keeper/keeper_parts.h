@@ -188,11 +188,12 @@ struct keeper {
 	int64_t kill_at;		 /* keeper_ending.c: when SIGKILL is due; 0 means never */
 	bool suspended;			 /* keeper_sweep.c */
 	bool devices_left;		 /* keeper_devices.c: programs may have left the GPUs */
-	int64_t devices_free_at;	 /* keeper_devices.c: clock of the record that the step's GPUs are free; 0: it has them */
-	bool has_user_processes;	 /* keeper_sweep.c: a process of the user may be left */
-	int64_t killed_at;		 /* keeper_sweep.c: when SIGKILL was first sent to processes that still run; 0: not yet */
-	bool lease_lost; /* keeper_lease.c: the node's lease has run out, so no process of the user is started any more */
-	bool epilogs;	 /* whether epilogs run after the tasks; keeper.c sets this after the prolog */
+	pid_t devices_return;	 /* keeper_devices.c: child that moves programs back to the GPUs; it may have ended; 0: none */
+	int64_t devices_free_at; /* keeper_devices.c: clock of the record that the step's GPUs are free; 0: it has them */
+	bool has_user_processes; /* keeper_sweep.c: a process of the user may be left */
+	int64_t killed_at;	 /* keeper_sweep.c: when SIGKILL was first sent to processes that still run; 0: not yet */
+	bool lease_lost;	 /* keeper_lease.c: the node's lease has run out, so no process of the user is started any more */
+	bool epilogs;		 /* whether epilogs run after the tasks; keeper.c sets this after the prolog */
 
 	char cause[KEEPER_CAUSE_SIZE];	/* keeper_ending.c, and keeper.c before `done`: why the attempt is being ended, or "" */
 	int64_t since;			/* keeper_record.c: when the record `keeper` was made (clock_boot_us) */
@@ -340,8 +341,8 @@ bool keeper_hook_program(struct keeper *k, const char *name, char *const *argv, 
 /* Run a program as the user, without a record in the journal; `limit` as above. */
 bool keeper_hook_unrecorded(struct keeper *k, const struct task_start *start, int limit);
 /* Start a program as the user beside the tasks. It is reaped as any orphan of the step. Frees argv and environment of `start`, and returns true,
- * unless the program still reads them. */
-bool keeper_hook_beside(struct keeper *k, struct task_start *start);
+ * unless the program still reads them. *child becomes its pid, or 0 if it did not start. */
+bool keeper_hook_beside(struct keeper *k, struct task_start *start, pid_t *child);
 void keeper_hook_free(struct task_start *start); /* free argv and environment of a start, which are malloc'ed */
 /* Call a function in a process of its own: as the user in the step's cgroup, or as root outside. Returns the result of the
  * function, and in `text` its output to descriptor 1. Returns -1 if the function was not called; `text` then has the reason. */

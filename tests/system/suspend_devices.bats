@@ -250,6 +250,33 @@ goes_on() {
 	goes_on
 }
 
+@test "it is suspended again while its programs return: they leave after that" {
+	first=$(head -n 1 <<<"$pids")
+	rota suspend "$job"
+	eventually is_suspended
+	rm "$DOUBLE/states/$first.asked"
+	touch "$DOUBLE/states/hold.$first"
+	rota resume "$job"
+	eventually [ -e "$DOUBLE/states/$first.asked" ]
+	[ "$(gpus)" = "$job $job" ]
+	is_running() { [ "$(is_in)" = running ]; }
+	eventually is_running
+	rota suspend "$job"
+	other=$(owner rota submit --parsable --gpus=1 --mem=100 --wrap true)
+	is_taken() { [ "$(superuser "select count(*) from rota.node_order where kind in ('suspend', 'resume')")" = 0 ]; }
+	eventually is_taken
+	[ "$(gpus)" = "$job $job" ]
+	rm "$DOUBLE/states/hold.$first"
+	eventually is_suspended
+	states_are checkpointed checkpointed
+	[ "$(grep -c . "$DOUBLE/states/calls")" = 6 ]
+	run -0 rota wait "$other"
+	rota resume "$job"
+	eventually states_are running running
+	goes_on
+	unset other
+}
+
 @test "a program that does not get its memory back is killed" {
 	first=$(head -n 1 <<<"$pids")
 	rota suspend "$job"
