@@ -20,6 +20,7 @@ int checkpoint_devices(const char *config, const char *command)
 	if (!conf_load(&conf, config, &e))
 		return checkpoint_step_error(&e);
 	snprintf(use.folder, sizeof use.folder, "%s", conf.node_checkpoint_cuda);
+	conf_clear(&conf);
 	bool good =
 		use.driver->detect(&use, NULL, &e) && (suspends ? use.driver->suspend(&use, &e) : use.driver->resume(&use, &e));
 	return good ? 0 : checkpoint_step_error(&e);

@@ -270,6 +270,7 @@ goes_on() {
 	eventually is_suspended
 	states_are checkpointed checkpointed
 	[ "$(grep -c . "$DOUBLE/states/calls")" = 6 ]
+	[ "$(superuser "select upper_inf(without_gpus) from rota.allocation where job_id = $job")" = t ]
 	run -0 rota wait "$other"
 	rota resume "$job"
 	eventually states_are running running
