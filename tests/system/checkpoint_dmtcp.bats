@@ -100,6 +100,7 @@ first_process() {
 		printf '#!/bin/bash\n: >at.1\nuntil [ -e go ]; do sleep 0.05; done\nexit %s\n' "$code" >job.sh
 		rm -f at.1 go
 		job=$(rota submit --parsable --checkpoint=dmtcp --time="$([ "$code" = 7 ] && echo 5 || echo 0:10)" job.sh)
+		eventually runs
 		eventually test -e at.1
 		run -0 rota checkpoint "$job" --end --wait
 		eventually has_left "$job"
