@@ -268,8 +268,11 @@ programs_make() {
 				echo "$i $x"
 				echo "$i $x" >&9
 			done
+			: >complete
 		}
-		lines | sed 's/1/one/g' | sort -k2 | tee sorted | tail -n 100
+		# An attempt that is ended may lose `lines` before the other processes, which then end as if that were all.
+		lines | sed 's/1/one/g' | sort -k2 | tee sorted | tail -n 100 >last
+		[ ! -e complete ] || cat last
 	END
 	local name
 	for name in counter threads rights; do
