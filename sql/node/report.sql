@@ -216,6 +216,11 @@ begin
 		if v_last.kind = 'suspended' then
 			perform internal.step_suspended(v_last.job, v_last.step, v_last.attempt, v_last.at,
 				v_last.devices_left);
+		elsif exists (select from step s where s.job_id = v_last.job and s.step_id = v_last.step
+				and s.attempt = v_last.attempt and s.state = 'suspended') then
+			-- A failover has lost the commit that resumed the step: what it gave back may be another step's by now.
+			perform internal.attempt_order('suspend', v_last.job, v_last.step,
+				internal.suspend_args(v_last.job, v_last.step));
 		else
 			update attempt t
 			set suspended_s = t.suspended_s + extract(epoch from v_last.at - t.suspended_at), suspended_at = null

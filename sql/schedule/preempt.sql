@@ -68,8 +68,9 @@ begin
 			+ make_interval(secs => x.after_s + t.suspended_s), e.resumed_at + make_interval(secs => x.after_s)) end,
 		coalesce(r.keep ->> 'licenses' = 'false', false),
 		m.mode = 'suspend' and a.gres ? 'gpu' and coalesce(r.keep ->> 'gres' = 'false', false) and cardinality(t.node_ids) = 1
-			-- Programs that did not leave when they were suspended before may not leave this time either.
-			and (t.pause_clock is null or a.without_gpus is not null) and internal.node_gives_gpus(a.node_id)
+			-- Programs that did not leave when they were last suspended may not leave this time either.
+			and (t.pause_clock is null or coalesce(upper(a.without_gpus) = upper(a.without_cpus), false))
+			and internal.node_gives_gpus(a.node_id)
 	from allocation a
 	join step s on s.job_id = a.job_id and s.step_id = a.step_id and s.attempt = a.attempt and s.end_wanted is null
 		and s.state in ('starting', 'prolog', 'running', 'suspended')

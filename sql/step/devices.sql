@@ -2,7 +2,8 @@
 --
 -- Called by: pause.sql, schedule/resume.sql, schedule/preempt.sql, why.sql, job_control.sql.
 -- Invariants:
--- - GPUs of a suspended step are free only after its node has reported that its programs have left them and cannot reach them.
+-- - GPUs of a suspended step are free only after its node has reported that its programs have left them. With launcher.devices =
+--   granted they cannot open them again.
 -- - A step goes on only with the same GPUs: its programs return to those that they have left.
 -- - The order to resume names the suspension that it ends. A keeper that has reported its GPUs as free ignores any other.
 -- - A step on several nodes keeps its GPUs.
@@ -24,7 +25,8 @@ comment on function internal.suspend_args(bigint, int) is
 create function internal.node_gives_gpus(p_node int) returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	return exists (select from node n where n.node_id = p_node and (n.found ->> 'gives_gpus')::boolean);
+	-- Root of the node writes what it registers: any other value is no.
+	return exists (select from node n where n.node_id = p_node and n.found -> 'gives_gpus' = 'true');
 end $$;
 comment on function internal.node_gives_gpus(int) is
 	'Whether programs of suspended steps can leave the GPUs of a node, as the node has said when it registered.';

@@ -108,6 +108,8 @@ create function t.gives(p_job bigint) returns text language sql as $$ select sus
 select t.admin('partition', 'main', '{"preempt": "suspend", "preempt_otherwise": "spare"}'), t.admin('qos', 'high', '{"tier": 2}', 'create') \g /dev/null
 select t.use('alice', '[1]') as j \gset
 select is(t.gives(:j), 'true false', 'not where the node cannot');
+update rota.node set found = found || '{"gives_gpus": "x"}' where node_id = 1;
+select is(t.gives(:j), 'true false', 'not where root of the node registers nonsense');
 update rota.node set found = found || '{"gives_gpus": true}' where node_id = 1;
 select is(t.gives(:j), 'true true', 'where the node can');
 select t.use('bob', '[0]', '{"gres": true}') as k \gset
@@ -134,6 +136,24 @@ select t.report(t.say(:'j' || '.a', 'resumed')), t.finish(:'j' || '.a') \g /dev/
 select t.use('alice', '[1]') as j \gset
 select t.act('suspend', 'alice', :'j'), t.report(t.say(:'j' || '.a', 'suspended', '{"clock": 10000}')), t.act('resume', 'alice', :'j'), t.report(t.say(:'j' || '.a', 'resumed', '{"clock": 20000}')) \g /dev/null
 select is(t.gives(:j), 'true false', 'not after programs have stayed');
+select t.finish(:'j' || '.a') \g /dev/null
+select t.use('alice', '[1]') as j \gset
+update rota.allocation set started_at = now() - interval '1 hour' where job_id = :j;
+select t.act('suspend', 'alice', :'j'), t.leave(:j, '{"age_us": 60000000}'), t.act('resume', 'alice', :'j'), t.report(t.say(:'j' || '.a', 'resumed', '{"age_us": 50000000}')) \g /dev/null
+select is(t.gives(:j), 'true true', 'again after they have left');
+select t.act('suspend', 'alice', :'j'), t.report(t.say(:'j' || '.a', 'suspended', '{"age_us": 40000000}')), t.act('resume', 'alice', :'j'), t.report(t.say(:'j' || '.a', 'resumed', '{"age_us": 30000000}')) \g /dev/null
+select is(t.gives(:j), 'true false', 'not if they stayed the last time');
+
+-- A failover loses the commit that resumed a step: it runs, and its GPU is free here. It is stopped again.
+select t.act('suspend', 'alice', :'j'), t.leave(:j, '{"clock": 70000}') \g /dev/null
+delete from rota.node_order where job_id = :j;
+select t.report(t.say(:'j' || '.a', 'resumed', '{"clock": 80000}')) \g /dev/null
+select is(t.state(:'j' || '.a') || ' ' || t.gpus() || ' ' || t.args(:'j' || '.a', 'suspend'), 'suspended 0:free 1:free {"devices": 1}', 'resumed, as its node says');
+select t.leave(:j, '{"clock": 90000}') \g /dev/null
+select is(t.state(:'j' || '.a') || ' ' || t.gpus(), 'suspended 0:free 1:free', 'stopped again');
+select t.right('after a lost resume');
+select is(t.act('resume', 'alice', :'j'), 'resuming', 'it goes on');
+select is(t.args(:'j' || '.a', 'resume'), jsonb_build_object('devices', t.clock('0', 90000)), 'from the last suspension');
 select t.finish(:'j' || '.a') \g /dev/null
 select t.right('at the end');
 select * from finish();
