@@ -408,10 +408,10 @@ int cgroups_signal_handlers(const struct cgroups *f, const char *key, int signal
 bool cgroups_have_thread(const struct cgroups *f, const char *key, bool (*is_it)(pid_t thread, const void *arg), const void *arg)
 {
 	char path[CGROUPS_PATH_SIZE];
-	bool found = false;
 	int thread;
 	snprintf(path, sizeof path, "%s/%s/%s", main_dir(f), key, f->dir[FREEZER] ? "tasks" : "cgroup.threads");
 	FILE *file = fopen(path, "re");
+	bool found = !file && errno != ENOENT;
 	while (file && !found && fscanf(file, "%d", &thread) == 1)
 		found = is_it(thread, arg);
 	if (file)

@@ -40,6 +40,23 @@ char *devices_of_gres(const char *gres, const char *kind)
 	return NULL;
 }
 
+char *devices_without(const char *gres, const char *kind)
+{
+	size_t length = strlen(kind), used = 0, size;
+	char *left = xstrdup(gres);
+	for (const char *at = gres; *at; at += size, at += *at == ',') {
+		size = strcspn(at, ",");
+		if (strncmp(at, kind, length) == 0 && at[length] == ':')
+			continue;
+		if (used > 0)
+			left[used++] = ',';
+		memcpy(left + used, at, size);
+		used += size;
+	}
+	left[used] = '\0';
+	return left;
+}
+
 struct granted {
 	struct device *list;
 	int count;

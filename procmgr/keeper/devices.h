@@ -17,6 +17,9 @@ struct device {
  * none. */
 char *devices_of_gres(const char *gres, const char *kind);
 
+/* Returns gres without one generic resource, malloc'ed: "fpga:1" for "gpu:0+3,fpga:1" without gpu. */
+char *devices_without(const char *gres, const char *kind);
+
 /* Fill `list` with the devices that every process needs, and those that `files` (launcher.device_files) names for a step that has the
  * devices `gres`. Returns their number, or -1 if there is no file for a device of the step, or too many. */
 int devices_granted(const char *files, const char *gres, struct device list[DEVICES_MOST], struct err *e);

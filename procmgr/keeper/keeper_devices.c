@@ -4,8 +4,8 @@
  * Invariants:
  * - rota-checkpoint runs as the user in the step's cgroup, before the processes are stopped and after they continue.
  * - If programs cannot leave the GPUs, the step is suspended with its memory on them.
- * - GPUs are reported as free only if no stopped process has one open, and its cgroup no longer lets it open one. The keeper checks
- *   this itself, since rota-checkpoint runs as the user.
+ * - GPUs are reported as free only if no stopped process has one open. With launcher.devices = granted, the step's cgroup no longer
+ *   lets it open one. The keeper checks this itself, since rota-checkpoint runs as the user.
  * - Programs do not return to GPUs that were reported as free before the database has given these to the step again. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -34,8 +34,9 @@ static bool prepare_devices(struct keeper *k, const char *command, struct task_s
 {
 	struct err e;
 	char *program = daemon_beside("rota-checkpoint", &e), **argv;
-	struct task_facts facts = {k->order,	 &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, NULL, NULL,
-				   k->delivered, k->tmpdir};
+	struct task_facts facts = {
+		k->order,  &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, NULL, NULL, k->delivered,
+		k->tmpdir, false};
 	if (!program) {
 		log_warning("attempt %s: %s", k->name, e.message);
 		return false;
@@ -106,7 +107,7 @@ bool keeper_devices_close(struct keeper *k, int64_t at)
 		return true;
 	}
 	log_warning("attempt %s keeps its GPUs while it is suspended: %s", k->name,
-		    closed ? "a process has one open" : e.message);
+		    closed ? "a process has one open, or the kernel does not say" : e.message);
 	if (known && !change_devices(k, &none, &e))
 		log_warning("attempt %s: %s", k->name, e.message);
 	return false;

@@ -152,7 +152,7 @@ bool keeper_hook_site(struct keeper *k, const char *name, const char *path)
 	if (!*path)
 		return true;
 	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, NULL, NULL,
-				   NULL,     NULL};
+				   NULL,     NULL,	k->devices_free_at > 0};
 	char *argv[] = {(char *)path, NULL};
 	char **environment = task_site_environment(&facts);
 	struct task_start start = {
@@ -165,7 +165,7 @@ bool keeper_hook_site(struct keeper *k, const char *name, const char *path)
 bool keeper_hook_program(struct keeper *k, const char *name, char *const *argv, int limit)
 {
 	struct task_facts facts = {k->order,	 &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, NULL, NULL,
-				   k->delivered, k->tmpdir};
+				   k->delivered, k->tmpdir, k->devices_free_at > 0};
 	char **environment = task_environment(k->environment->bytes, k->environment->size, &facts);
 	struct task_start start = {.path = argv[0], .argv = argv, .environment = environment};
 	keeper_place_process(k, &start);

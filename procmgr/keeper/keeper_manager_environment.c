@@ -53,8 +53,8 @@ static char **environment_add_idle_limit(char **environment, const struct order 
 char **keeper_manager_environment(const struct keeper *k, const char *call)
 {
 	struct task_facts facts = {
-		k->order,     &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, k->step_path, NULL,
-		k->delivered, k->tmpdir};
+		k->order,  &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, k->step_path, NULL, k->delivered,
+		k->tmpdir, false};
 	char **environment = task_environment(k->environment->bytes, k->environment->size, &facts);
 	environment_drop(environment);
 	if (call)

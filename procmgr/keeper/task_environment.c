@@ -129,7 +129,15 @@ static char *value_task_nodes_folded(const struct task_facts *f)
 VALUE_TEXT(failing, f->order->failing)
 VALUE_NUMBER_IF(no_kill, f->order->spec.no_kill, 1)
 VALUE_NUMBER_IF(replace_failed, f->order->spec.replace_failed, 1)
-VALUE_TEXT(gres, f->order->gres)
+
+static char *value_gres(const struct task_facts *f)
+{
+	char *held = f->without_gpus ? devices_without(f->order->gres, "gpu") : NULL,
+	     *value = text_or_none(held ? held : f->order->gres);
+	free(held);
+	return value;
+}
+
 VALUE_TEXT(workdir, f->order->spec.workdir)
 VALUE_TEXT(user, f->order->user)
 VALUE_TEXT(account, f->order->spec.account)
@@ -179,7 +187,7 @@ static char *value_slurm_job_id(const struct task_facts *f)
 
 static char *value_gpus(const struct task_facts *f)
 {
-	return devices_of_gres(f->order->gres, "gpu");
+	return f->without_gpus ? NULL : devices_of_gres(f->order->gres, "gpu");
 }
 
 static char *value_tasks_per_node(const struct task_facts *f)

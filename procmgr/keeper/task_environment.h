@@ -37,6 +37,7 @@ struct task_facts {
 	/* variables that name the step's credentials; NULL: no credentials, or a site hook */
 	const struct task_credentials *credentials;
 	const char *tmpdir; /* folder TMPDIR of the attempt; NULL: none, or a site hook */
+	bool without_gpus;  /* the suspended step has given its GPUs back, so no variable names them */
 };
 
 /* Make the environment for programs of the user: the variables exported at submission (`blob`, "NAME=value\0..."), then HOME,

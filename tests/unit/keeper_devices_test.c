@@ -83,6 +83,11 @@ static void test_units(void **state)
 	assert_string_equal(units, "0,3");
 	free(units);
 	assert_null(devices_of_gres("gpu:0+3", "fpga"));
+	char *others = devices_without("fpga:1,gpu:0+3,gpus:2", "gpu"), *none = devices_without("gpu:0", "gpu");
+	assert_string_equal(others, "fpga:1,gpus:2");
+	assert_string_equal(none, "");
+	free(others);
+	free(none);
 }
 
 /* Find the mount point of cgroups of version 2. Returns false if there is none. */

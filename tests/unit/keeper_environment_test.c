@@ -5,8 +5,9 @@
 
 static struct order order;
 static struct task_owner owner = {1000, 1000, 1000, (char *)"ann", (char *)"/home/ann", (char *)"/bin/zsh", NULL, 0};
-static const struct task_facts task = {&order, &owner, "lab", "0123abcd.812.3.1", 5, "/spool/nodes", NULL, NULL, NULL, NULL};
-static const struct task_facts hook = {&order, &owner, "lab", "0123abcd.812.3.1", -1, NULL, NULL, NULL, NULL, NULL};
+static const struct task_facts task = {&order, &owner, "lab", "0123abcd.812.3.1", 5, "/spool/nodes", NULL, NULL,
+				       NULL,   NULL,   false};
+static const struct task_facts hook = {&order, &owner, "lab", "0123abcd.812.3.1", -1, NULL, NULL, NULL, NULL, NULL, false};
 
 static int setup(void **state)
 {
@@ -173,6 +174,19 @@ static void test_tmpdir(void **state)
 	task_environment_free(environment);
 }
 
+/* An epilog of a step that was ended while it was suspended does not name the GPUs that another step may have. */
+static void test_given_back(void **state)
+{
+	(void)state;
+	struct task_facts facts = hook;
+	facts.without_gpus = true;
+	order.gres = "gpu:0+3,fpga:1";
+	char **environment = task_site_environment(&facts);
+	is(environment, "ROTA_GRES", "fpga:1");
+	assert_null(value(environment, "CUDA_VISIBLE_DEVICES"));
+	task_environment_free(environment);
+}
+
 /* Values of the order and the client replace those of the spec. */
 static void test_origin(void **state)
 {
@@ -292,10 +306,15 @@ static void test_site(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_task, setup),   cmocka_unit_test_setup(test_job_variables, setup),
-		cmocka_unit_test_setup(test_origin, setup), cmocka_unit_test_setup(test_credentials, setup),
-		cmocka_unit_test_setup(test_tmpdir, setup), cmocka_unit_test_setup(test_per_node, setup),
-		cmocka_unit_test_setup(test_blob, setup),   cmocka_unit_test_setup(test_array_and_single_node, setup),
+		cmocka_unit_test_setup(test_task, setup),
+		cmocka_unit_test_setup(test_job_variables, setup),
+		cmocka_unit_test_setup(test_given_back, setup),
+		cmocka_unit_test_setup(test_origin, setup),
+		cmocka_unit_test_setup(test_credentials, setup),
+		cmocka_unit_test_setup(test_tmpdir, setup),
+		cmocka_unit_test_setup(test_per_node, setup),
+		cmocka_unit_test_setup(test_blob, setup),
+		cmocka_unit_test_setup(test_array_and_single_node, setup),
 		cmocka_unit_test_setup(test_site, setup),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
