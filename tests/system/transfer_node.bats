@@ -249,10 +249,16 @@ $to 1 data" ]
 	left=results/.rota-part-$job.1.$(rota show --json "$job" | jq '.jobs[0].steps[0].step_id').n3
 	mkdir -p "$left"
 	echo who >"$left/x"
+	mkdir results/.rota-part-"$job".1.99.n3 # of a transfer that still goes on
+	flock results/.rota-part-"$job".1.99.n3/.rota-lock sleep 120 3>&- &
+	goes_on() { ! flock -n results/.rota-part-"$job".1.99.n3/.rota-lock true; }
+	eventually goes_on
 	run -0 rota stage retry "$job"
 	run -0 rota wait --timeout=60 "${output//[^0-9]/}"
 	[[ $(states_of "$job") == *"out n3 done"* ]]
-	[ "$(ls -A results) $(cat results/x)" = "x whole" ]
+	kill $!
+	[ "$(ls -A results)" = "$(printf '.rota-part-%s.1.99.n3\nx' "$job")" ]
+	[ "$(cat results/x)" = whole ]
 }
 
 @test "a step of a job group does not transfer data" {
