@@ -284,17 +284,18 @@ enum folder_match folder_compare(int folder, const json_t *files, struct err *e)
 }
 
 /* A search for an entry that is not in the list of files. `known`: an object with the listed names as keys; `above`: path of the
- * searched folder; `found`: path of the entry, malloc'ed. */
+ * searched folder; `found`: path of the entry, malloc'ed; `error`: errno of a folder that could not be opened, or 0. */
 struct unlisted {
 	const json_t *known;
 	const char *above;
 	char *found;
+	int error;
 };
 
 static void find_unlisted(int folder, const char *name, void *arg)
 {
-	struct unlisted *search = arg, below = {search->known, NULL, NULL};
-	if (search->found)
+	struct unlisted *search = arg, below = {.known = search->known};
+	if (search->found || search->error)
 		return;
 	char *path = *search->above ? xasprintf("%s/%s", search->above, name) : xstrdup(name);
 	int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -303,7 +304,10 @@ static void find_unlisted(int folder, const char *name, void *arg)
 		folder_each(fd, find_unlisted, &below);
 		close(fd);
 		search->found = below.found;
-	} else if (!json_object_get(search->known, path)) {
+		search->error = below.error;
+	} else if (errno != ENOTDIR && errno != ELOOP && errno != ENOENT) {
+		search->error = errno;
+	} else if (errno != ENOENT && !json_object_get(search->known, path)) {
 		search->found = xstrdup(path);
 	}
 	free(path);
@@ -316,11 +320,16 @@ enum folder_match folder_compare_whole(int folder, const json_t *files, struct e
 	size_t i;
 	json_array_foreach (files, i, row)
 		json_object_set_new(known, json_string_value(json_object_get(row, "name")), json_true());
-	struct unlisted search = {known, "", NULL};
+	struct unlisted search = {.known = known, .above = ""};
 	folder_each(folder, find_unlisted, &search);
 	json_decref(known);
-	if (!search.found)
+	errno = search.error;
+	if (search.error) {
+		err_sys(e, "could not open a folder of the checkpoint");
+		return FOLDER_UNREADABLE;
+	} else if (!search.found) {
 		return folder_compare(folder, files, e);
+	}
 	err_set(e, "%s: it is not one of the checkpoint's files", search.found);
 	free(search.found);
 	return FOLDER_DIFFERS;

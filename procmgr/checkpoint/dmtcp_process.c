@@ -68,11 +68,8 @@ static pid_t process_manager(const struct process_item *all, int count, pid_t ke
 static bool process_can_be_saved(const struct process_item *all, int count, pid_t pid, pid_t manager, const char *list,
 				 struct err *e)
 {
-	if (process_tree_is_hidden(pid))
-		return err_set(e,
-			       "process %d would not be saved: it has rights that the owner of the step does not have (setuid "
-			       "bit or capabilities of its program)",
-			       (int)pid);
+	if (!process_tree_is_shown(pid, e))
+		return false;
 	if (!manager || process_is_listed(list, pid) || !process_tree_has(all, count, pid, manager))
 		return process_would_be_saved(pid, list, e);
 	char path[PATH_MAX];

@@ -108,11 +108,11 @@ static bool reserve(int folder, int64_t bytes)
 	static const char name[] = "space";
 	struct statvfs disk;
 	int fd = openat(folder, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	unlinkat(folder, name, 0); /* nothing of it is left if this process is killed */
 	bool reserved = fd >= 0 && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, bytes) == 0;
 	int why = errno;
 	if (fd >= 0)
 		close(fd);
-	unlinkat(folder, name, 0);
 	if (!reserved && why == EOPNOTSUPP && fstatvfs(folder, &disk) == 0) {
 		reserved = disk.f_bavail >= (uint64_t)bytes / disk.f_frsize;
 		why = ENOSPC;

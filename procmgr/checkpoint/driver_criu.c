@@ -123,16 +123,17 @@ static bool all_are_inside(pid_t init, struct err *e)
 	char path[PATH_MAX];
 	struct process_item *all = process_tree_read(&count);
 	pid_t keeper = getppid();
-	for (int i = 0; i < count && good; i++)
-		if (all[i].pid != keeper && process_tree_has(all, count, all[i].pid, keeper) &&
-		    !process_tree_has(all, count, all[i].pid, init) &&
-		    (process_tree_is_hidden(all[i].pid) ||
-		     (process_tree_program(all[i].pid, path) && !process_tree_is_own(all[i].pid))))
-			good = err_set(
-				e,
-				"process %d would not be saved: \"%.300s\" is of a shell or sub-step (rota shell, rota run), "
-				"also one from outside; end it",
-				(int)all[i].pid, path);
+	for (int i = 0; i < count && good; i++) {
+		pid_t pid = all[i].pid;
+		if (pid == keeper || !process_tree_has(all, count, pid, keeper) || process_tree_has(all, count, pid, init))
+			continue;
+		good = process_tree_is_shown(pid, e);
+		if (good && process_tree_program(pid, path) && !process_tree_is_own(pid))
+			good = err_set(e,
+				       "process %d would not be saved: \"%.300s\" is of a shell or sub-step (rota shell, rota "
+				       "run), also one from outside; end it",
+				       (int)pid, path);
+	}
 	free(all);
 	return good;
 }

@@ -64,11 +64,16 @@ bool process_tree_program(pid_t pid, char path[PATH_MAX])
 	return size > 0;
 }
 
-bool process_tree_is_hidden(pid_t pid)
+bool process_tree_is_shown(pid_t pid, struct err *e)
 {
 	char path[PATH_MAX], name[32];
 	bool is_hidden = !process_tree_program(pid, path) && (errno == EACCES || errno == EPERM);
-	return is_hidden && proc_file_read(pid, "comm", name, sizeof name) && strncmp(name, "rota-", strlen("rota-")) != 0;
+	if (!is_hidden || !proc_file_read(pid, "comm", name, sizeof name) || strncmp(name, "rota-", strlen("rota-")) == 0)
+		return true;
+	return err_set(e,
+		       "process %d would not be saved: it has rights that the owner of the step does not have (setuid bit or "
+		       "capabilities of its program)",
+		       (int)pid);
 }
 
 bool process_tree_is_own(pid_t pid)

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "lib/err.h"
+
 /* A process with its parent. */
 struct process_item {
 	pid_t pid, parent;
@@ -19,9 +21,9 @@ struct process_item *process_tree_read(int *count);
 bool process_tree_has(const struct process_item *all, int count, pid_t pid, pid_t root);
 /* Read the path of a process's program. Returns false if the process has ended, or belongs to somebody else. */
 bool process_tree_program(pid_t pid, char path[PATH_MAX]);
-/* Does the kernel hide the program of a process, since it has, or had, other rights than this process? A process that Rota has forked, and that
- * is about to execute its program, does not count. */
-bool process_tree_is_hidden(pid_t pid);
+/* Returns false with an error if the kernel hides the program of a process, since it has, or had, other rights than this process. A process that
+ * Rota has forked, and that is about to execute its program, does not count. */
+bool process_tree_is_shown(pid_t pid, struct err *e);
 /* Does the process run a program of Rota from the folder of this process's own program? */
 bool process_tree_is_own(pid_t pid);
 
