@@ -250,7 +250,7 @@ $to 1 data" ]
 	mkdir -p "$left"
 	echo who >"$left/x"
 	mkdir results/.rota-part-"$job".1.99.n3 # of a transfer that still goes on
-	flock results/.rota-part-"$job".1.99.n3/.rota-lock sleep 120 3>&- &
+	(flock 6 && exec sleep 120) 6>results/.rota-part-"$job".1.99.n3/.rota-lock 3>&- &
 	goes_on() { ! flock -n results/.rota-part-"$job".1.99.n3/.rota-lock true; }
 	eventually goes_on
 	run -0 rota stage retry "$job"
