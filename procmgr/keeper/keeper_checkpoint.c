@@ -105,9 +105,9 @@ static bool write_reason(const struct keeper *k, const char *reason)
 static void prepare_start(const struct keeper *k, const char *command, const char *word, char *const *argv,
 			  struct task_start *start)
 {
-	struct task_facts facts = {
-		k->order,  &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, NULL, NULL, k->delivered,
-		k->tmpdir, false};
+	struct task_facts facts = keeper_place_facts(k, -1);
+	facts.credentials = k->delivered;
+	facts.tmpdir = k->tmpdir;
 	start->argv = make_argv(k, command, word, argv);
 	start->path = start->argv[0];
 	start->environment = task_environment(k->environment->bytes, k->environment->size, &facts);

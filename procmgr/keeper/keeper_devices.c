@@ -34,9 +34,9 @@ static bool prepare_devices(struct keeper *k, const char *command, struct task_s
 {
 	struct err e;
 	char *program = daemon_beside("rota-checkpoint", &e), **argv;
-	struct task_facts facts = {
-		k->order,  &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, NULL, NULL, k->delivered,
-		k->tmpdir, false};
+	struct task_facts facts = keeper_place_facts(k, -1);
+	facts.credentials = k->delivered;
+	facts.tmpdir = k->tmpdir;
 	if (!program) {
 		log_warning("attempt %s: %s", k->name, e.message);
 		return false;

@@ -151,8 +151,8 @@ bool keeper_hook_site(struct keeper *k, const char *name, const char *path)
 {
 	if (!*path)
 		return true;
-	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, NULL, NULL,
-				   NULL,     NULL,	k->devices_free_at > 0};
+	struct task_facts facts = keeper_place_facts(k, -1);
+	facts.without_gpus = k->devices_free_at > 0;
 	char *argv[] = {(char *)path, NULL};
 	char **environment = task_site_environment(&facts);
 	struct task_start start = {
@@ -164,8 +164,10 @@ bool keeper_hook_site(struct keeper *k, const char *name, const char *path)
 
 bool keeper_hook_program(struct keeper *k, const char *name, char *const *argv, int limit)
 {
-	struct task_facts facts = {k->order,	 &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, NULL, NULL,
-				   k->delivered, k->tmpdir, k->devices_free_at > 0};
+	struct task_facts facts = keeper_place_facts(k, -1);
+	facts.credentials = k->delivered;
+	facts.tmpdir = k->tmpdir;
+	facts.without_gpus = k->devices_free_at > 0;
 	char **environment = task_environment(k->environment->bytes, k->environment->size, &facts);
 	struct task_start start = {.path = argv[0], .argv = argv, .environment = environment};
 	keeper_place_process(k, &start);

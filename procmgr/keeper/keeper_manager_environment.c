@@ -52,9 +52,10 @@ static char **environment_add_idle_limit(char **environment, const struct order 
 
 char **keeper_manager_environment(const struct keeper *k, const char *call)
 {
-	struct task_facts facts = {
-		k->order,  &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, k->step_path, NULL, k->delivered,
-		k->tmpdir, false};
+	struct task_facts facts = keeper_place_facts(k, -1);
+	facts.credentials = k->delivered;
+	facts.tmpdir = k->tmpdir;
+	facts.step_socket = k->step_path;
 	char **environment = task_environment(k->environment->bytes, k->environment->size, &facts);
 	environment_drop(environment);
 	if (call)

@@ -268,7 +268,10 @@ bool keeper_ssh_agent_start(struct keeper *k, const int *keys, int count);
 /* Let a running ssh-agent replace its keys by `keys`. Does not wait until the agent has done so. */
 void keeper_ssh_agent_reload(struct keeper *k, const int *keys, int count);
 
-/* keeper_place.c: set where a process of the user runs: folder, limits, user, cgroup, cores. */
+/* keeper_place.c: what the environment of every program of the attempt is made of; a program that has credentials, a TMPDIR or the socket for
+ * sub-steps adds these. `rank`: of the task; -1: no task. */
+struct task_facts keeper_place_facts(const struct keeper *k, int rank);
+/* Set where a process of the user runs: folder, limits, user, cgroup, cores. */
 void keeper_place_process(const struct keeper *k, struct task_start *start);
 
 /* keeper_manager_environment.c: returns the environment of the step manager, or of an agent, with the variable `call` if that is not

@@ -1,7 +1,20 @@
-/* keeper_place.c - sets where a process of the user runs: folder, limits, user, cgroup and cores.
+/* keeper_place.c - sets where a process of the user runs: folder, limits, user, cgroup and cores; and what its environment says of the
+ * attempt.
  *
- * Called by: keeper_task.c, keeper_hook.c and keeper_manager.c before they start such a process. */
+ * Called by: the other files of the keeper, before they start a program. */
 #include "procmgr/keeper/keeper_parts.h"
+
+struct task_facts keeper_place_facts(const struct keeper *k, int rank)
+{
+	return (struct task_facts){
+		.order = k->order,
+		.owner = &k->owner,
+		.cluster = k->job->conf->instance_name,
+		.tag = k->tag,
+		.rank = rank,
+		.node_file = k->node_file,
+	};
+}
 
 void keeper_place_process(const struct keeper *k, struct task_start *start)
 {

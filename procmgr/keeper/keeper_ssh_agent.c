@@ -46,13 +46,8 @@ struct shell {
 static struct shell *shell_new(struct keeper *k, const char *before, const int *keys, int count)
 {
 	struct shell *s = xcalloc(1, sizeof *s);
-	struct task_facts facts = {.order = k->order,
-				   .owner = &k->owner,
-				   .cluster = k->job->conf->instance_name,
-				   .tag = k->tag,
-				   .rank = -1,
-				   .node_file = k->node_file,
-				   .credentials = k->delivered};
+	struct task_facts facts = keeper_place_facts(k, -1);
+	facts.credentials = k->delivered;
 	int words = 0;
 	s->command = xasprintf("%s%s", before, add_keys);
 	s->environment = task_environment(k->environment->bytes, k->environment->size, &facts);

@@ -182,10 +182,10 @@ static bool choose_start(struct keeper *k, struct command *c, struct task_start 
 static bool start_task(struct keeper *k, struct keeper_task *t, struct err *e)
 {
 	struct pattern_facts pattern = keeper_task_facts(k, t->rank);
-	struct task_facts facts = {k->order,	 &k->owner, k->job->conf->instance_name,
-				   k->tag,	 t->rank,   k->node_file,
-				   k->step_path, NULL,	    k->delivered,
-				   k->tmpdir,	 false};
+	struct task_facts facts = keeper_place_facts(k, t->rank);
+	facts.credentials = k->delivered;
+	facts.tmpdir = k->tmpdir;
+	facts.step_socket = k->step_path;
 	struct command *c = xmalloc(sizeof *c);
 	c->streams = streams_for(k, &pattern);
 	c->environment = task_environment(k->environment->bytes, k->environment->size, &facts);
