@@ -282,5 +282,8 @@ select ok(t.used_fit('alice', t.request(:'s')), 'and lines say that');
 select api.job_cancel(0, 'root', t.request(:'s')) \g /dev/null
 select is((select concat_ws(' ', r ->> 'state', r ->> 'exit_code', r ->> 'signal', r ->> 'cause') from jsonb_array_elements(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'s', 'steps', x)) -> 'rows') r),
 	'cancelled cancelled', format('cancelled then, by no signal (steps %s)', x)) from unnest('{true,false}'::boolean[]) x;
+select t.submit('alice', '[{"name": "a"}]') as k \gset
+select t.start(:'k' || '.a'), t.run(:'k' || '.a'), t.finish(:'k' || '.a', '{"exit": -1, "signal": 15, "cause": "time_limit", "outcome": "timeout"}') \g /dev/null
+select is(regexp_replace(t.ask('job_why', 'alice', t.request(:'k')) #>> '{steps,0,conditions,0,message}', ' at [^,]*', ''), 'timeout, signal 15', 'why: a step that a signal ended has no exit code');
 select * from finish();
 rollback;
