@@ -72,11 +72,11 @@ post() {
 	script 'printf "%s|" "$@" >args.txt'
 	run -0 --separate-stderr rota submit --parsable --wait run.sh --hold x --time=5
 	[ "$(cat args.txt)" = '--hold|x|--time=5|' ]
-	[[ $stderr == *'"--hold" is an argument of the script'* ]]
+	[[ $stderr == 'rota: warning: "--hold" is an argument of the script'* ]]
 	run -0 --separate-stderr rota submit --parsable --wait -- run.sh --hold
 	[ -z "$stderr" ]
 	run -0 --separate-stderr rota submit --parsable --wait run.sh -N2
-	[[ $stderr == *'"-N2" is an argument of the script'* ]]
+	[[ $stderr == 'rota: warning: "-N2" is an argument of the script'* ]]
 	for argument in -Z -v -5 -; do
 		run -0 --separate-stderr rota submit --parsable --wait run.sh "$argument"
 		[ -z "$stderr" ]

@@ -116,7 +116,7 @@ static void hint_argument(const struct verb *verb, const char *word)
 		known = own->name && !strcmp(own->name, name);
 	if (known)
 		fprintf(stderr,
-			"rota: \"%s\" is an argument of the script; put options of rota %s before the script, or -- "
+			"rota: warning: \"%s\" is an argument of the script; put options of rota %s before the script, or -- "
 			"there to suppress this message\n",
 			word, verb->name);
 	free(name);
