@@ -41,6 +41,8 @@ static int fit_choose_partition(struct translation *t, const struct translate_st
 		translate_refuse(t, line, "--partition", "no partition is named, and there is no default; name a partition");
 	if (nearest.best)
 		translate_hint(t, "did you mean \"%s\"?", nearest.best);
+	else
+		translate_hint(t, "`rota partitions` lists the partitions");
 	return -1;
 }
 

@@ -49,6 +49,7 @@ static void refused_fit(void **state)
 {
 	static const struct refusal refusals[] = {
 		LINE(BASH "#ROTA -p smal\n", 2, "-p", "unknown partition \"smal\"", "\"small\""),
+		LINE(BASH "#ROTA -p batch\n", 2, "-p", "unknown partition \"batch\"", "rota partitions"),
 		LINE(BASH "#ROTA -N 4\n", 2, "-N", "4 nodes requested, but partition \"small\" has at most 3", NULL),
 		LINE(BASH "#ROTA -p large -N 101\n", 2, "-N", "101 nodes requested, but partition \"large\" has at most 100",
 		     NULL),
