@@ -67,6 +67,14 @@ typed() {
 	[ "${#lines[@]}" -lt 40 ]
 }
 
+@test "a build whose log cannot be written ends the demo" {
+	rm -f "$TOP/build/demo.log"
+	mkdir "$TOP/build/demo.log"
+	run -1 "$TOP/bin/demo"
+	rmdir "$TOP/build/demo.log"
+	[[ $output == *"cannot write \"$TOP/build/demo.log\""*"a clone of your own"* && $output != *"rota up"* ]]
+}
+
 @test "bootstrap installs the packages for running; with --test, also those for tests" {
 	run -0 "$ROTA_SOURCE/bin/bootstrap" --list
 	for package in postgresql munge gcc cmake help2man; do
