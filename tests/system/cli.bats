@@ -1295,6 +1295,19 @@ true')
 	[ "$output" = 42 ]
 	run -0 rota sql -Atc 'select current_user'
 	[ "$output" = rota_admin ]
+	run -0 rota sql -v n=6 -At -f <(echo 'select 7 * :n;')
+	[ "$output" = 42 ]
+}
+
+@test "sql runs a query that is its operand" {
+	run -0 rota sql 'select 6 * 7 as answer' </dev/null
+	[[ $output == *answer*42* ]]
+	run -0 rota sql -X -At 'select 6 * 7' </dev/null
+	[ "$output" = 42 ]
+	run -0 rota sql --csv 'select 6 * 7 as answer' </dev/null
+	[ "$output" = "answer"$'\n'42 ]
+	run -1 rota sql 'select nothing' </dev/null
+	[[ $output == *'"nothing" does not exist'* ]]
 }
 
 @test "a token serves one request by curl" {

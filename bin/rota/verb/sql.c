@@ -66,6 +66,30 @@ static bool is_unreachable(const char *conninfo)
 	return true;
 }
 
+/* Returns true if the word is options of psql that have no value. */
+static bool has_flags(const char *word)
+{
+	static const char *const LONG[] = {"--csv",	  "--html",  "--expanded",   "--no-align",
+					   "--no-psqlrc", "--quiet", "--tuples-only"};
+	bool found = word[0] == '-' && strspn(word + 1, "aAbeEHlnqsStwWxXz01") == strlen(word + 1);
+
+	for (size_t i = 0; !found && i < sizeof(LONG) / sizeof(*LONG); i++)
+		found = !strcmp(word, LONG[i]);
+	return found;
+}
+
+/* Add the words of the command line from `argv` on to the arguments of psql. psql takes an operand for the name of a database or
+ * a user, and both are in the conninfo. So the first operand is a query, as if -c stood before it. */
+static void arguments_add(const char **arguments, int count, char **argv)
+{
+	for (; *argv && has_flags(*argv); argv++)
+		arguments[count++] = *argv;
+	if (*argv && **argv != '-')
+		arguments[count++] = "-c";
+	while (*argv)
+		arguments[count++] = *argv++;
+}
+
 int verb_sql(const struct verb *verb, int argc, char **argv)
 {
 	const char **arguments;
@@ -93,7 +117,7 @@ int verb_sql(const struct verb *verb, int argc, char **argv)
 		call_error(&e);
 		return EXIT_REFUSED;
 	}
-	arguments = xcalloc(argc + 4, sizeof(*arguments));
+	arguments = xcalloc(argc + 5, sizeof(*arguments));
 	arguments[count++] = "psql";
 	arguments[count++] = "-d";
 	runs = runs_instance(conf);
@@ -111,8 +135,7 @@ int verb_sql(const struct verb *verb, int argc, char **argv)
 		return EXIT_REFUSED;
 	}
 	arguments[count++] = conninfo;
-	for (int i = from; i < argc; i++)
-		arguments[count++] = argv[i];
+	arguments_add(arguments, count, argv + from);
 	execvp("psql", (char *const *)arguments);
 	fprintf(stderr, "rota: could not execute psql: %s\n", strerror(errno));
 	fputs("hint: Install the package \"postgresql-client\".\n", stderr);
