@@ -966,6 +966,25 @@ true')
 	run -0 rota log "$job.a"
 }
 
+@test "log of a step that wrote nothing says how it ended, if not by its own exit" {
+	explained() { # STATUS TEXT SCRIPT OPTION...: what `rota log` says of a step that ends
+		local code=$1 text=$2 job
+		shift 2
+		job=$(submit "$@")
+		run rota wait "$job"
+		run "-$code" --separate-stderr rota log "$job"
+		[[ -z $output && $stderr == ${text/JOB/"$job"} ]] || { echo "$stderr"; return 1; }
+		run "-$code" --separate-stderr rota log -f "$job"
+		[[ -z $output && $stderr == ${text/JOB/"$job"} ]] || { echo "$stderr"; return 1; }
+	}
+	explained 0 'rota: JOB.script wrote nothing: failed (interpreter "/no/shell" not found on node n*)' '#!/no/shell'
+	explained 0 'rota: JOB.script wrote nothing: timeout (time limit of 1 second reached)' $'#!/bin/sh\nsleep 60' --time=0:01
+	explained 0 '' $'#!/bin/sh\nexit 3'
+	# What the step could not open is not its output.
+	mkdir "$BATS_TEST_TMPDIR/folder"
+	explained 1 'rota: JOB.script never started: failed (could not open output file "*/folder": Is a directory)' '#!/bin/sh' --output=folder
+}
+
 @test "show prints the signal that ended a step, with and without --signal" {
 	for options in "" "--signal=USR1@60"; do
 		job=$(submit '#!/bin/sh

@@ -281,11 +281,22 @@ void log_print_unstarted(const struct log *log, const json_t *step)
 		fprintf(stderr, "hint: `rota why %s` tells more, and `rota log -f` waits for it.\n", label);
 }
 
+void log_file_explain(const struct log_file *f)
+{
+	const char *state = format_text(f->step, "state"), *why = format_text(f->step, "message");
+	struct stat st;
+
+	if (f->log->attempt || strcmp(f->log->key, "output") || f->fd < 0 || fstat(f->fd, &st) || st.st_size)
+		return;
+	if (f->ended && *why && strcmp(state, "completed"))
+		fprintf(stderr, "rota: %s wrote nothing: %s (%s)\n", format_text(f->step, "label"), state, why);
+}
+
 void log_file_print_error(const struct log_file *f, int error)
 {
 	const char *reason = f->opened && !f->plain ? "it is not a plain file" : strerror(error);
 
-	if (error == ENOENT && !has_run(f->step)) {
+	if ((error == ENOENT || f->ended) && !has_run(f->step)) {
 		log_print_unstarted(f->log, f->step);
 		return;
 	}

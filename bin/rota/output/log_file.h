@@ -68,6 +68,9 @@ bool log_file_read(struct log_file *f);
 /* Print that a step has not started, or ended without a start, and why. */
 void log_print_unstarted(const struct log *log, const json_t *step);
 
+/* Print why a step that has ended has an empty output file, if its message says why it did not complete. */
+void log_file_explain(const struct log_file *f);
+
 /* Print the error that the output file could not be read, or that the step that was to write it has not started. */
 void log_file_print_error(const struct log_file *f, int error);
 

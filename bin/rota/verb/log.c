@@ -164,6 +164,8 @@ static int file_print(const struct log *log, json_t *answer, json_t *step)
 	log_file_update(&f, json_array_get(json_object_get(answer, "jobs"), 0), step);
 	if ((!log->attempt || log_attempt_check(log, f.job, step, f.path)) && !is_overwritten(log, f.job, step, f.path))
 		status = log->follow ? log_follow(log, &f) : log_print(&f);
+	if (status == EXIT_OK)
+		log_file_explain(&f);
 	log_file_end(&f);
 	return status;
 }
