@@ -78,6 +78,8 @@ verbs() {
 	[[ $output == *'did you mean "submit"?'* ]]
 	run -2 rota help qdel
 	[[ $output == *'did you mean "cancel"?'* ]]
+	run -2 rota stop 812
+	[[ $output == *'did you mean "cancel"?'* ]]
 	while read -r word verb; do
 		run -2 rota "$word"
 		[[ $output == *"did you mean \"$verb\"?"* ]] || { echo "$word: $output"; false; }

@@ -112,7 +112,11 @@ static const struct {
 	{"scontrol", "show"}, {"sacctmgr", "admin"}, {"qmgr", "admin"},	   {"sshare", "shares"},  {"sreport", "report"},
 	{"qhold", "hold"},    {"qrls", "release"},   {"qalter", "modify"}, {"qsig", "signal"},	  {"sprio", "why"},
 	{"kill", "cancel"},   {"delete", "cancel"},  {"ls", "queue"},	   {"ps", "queue"},	  {"list", "queue"},
-	{"jobs", "queue"},    {"info", "show"},	     {"start", "submit"},  {"tail", "log"},	  {NULL, NULL},
+	{"jobs", "queue"},    {"info", "show"},	     {"start", "submit"},  {"tail", "log"},	  {"stop", "cancel"},
+	{"rm", "cancel"},     {"remove", "cancel"},  {"pause", "suspend"}, {"rerun", "requeue"},  {"edit", "modify"},
+	{"job", "show"},      {"history", "acct"},   {"usage", "report"},  {"alloc", "shell"},	  {"interactive", "shell"},
+	{"exec", "run"},      {"output", "log"},     {"cat", "log"},	   {"drain", "admin"},	  {"man", "help"},
+	{NULL, NULL},
 };
 
 const char *verb_like(const char *word)
