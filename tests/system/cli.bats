@@ -80,6 +80,10 @@ verbs() {
 	[[ $output == *'did you mean "cancel"?'* ]]
 	run -2 rota stop 812
 	[[ $output == *'did you mean "cancel"?'* ]]
+	for option in '-j 812' -j812 --job=812 '--jobs 812' --jobid=812; do
+		run -2 rota acct $option
+		[[ $output == *"there is no option \"${option:0:2}"*'; name jobs without an option: rota acct 812'* ]]
+	done
 	while read -r word verb; do
 		run -2 rota "$word"
 		[[ $output == *"did you mean \"$verb\"?"* ]] || { echo "$word: $output"; false; }

@@ -94,6 +94,19 @@ void verb_misuse(const struct verb *verb, const char *format, ...)
 	exit(EXIT_USAGE);
 }
 
+/* Report an option of other systems for the jobs that a verb of Rota takes as operands. */
+static void job_option_misuse(const struct verb *verb, const char *name)
+{
+	static const char *const NAMES[] = {"j", "job", "jobs", "jobid", "job-id"};
+
+	if (strcmp(verb->completes, "job") && strcmp(verb->completes, "past"))
+		return;
+	for (size_t i = 0; i < sizeof(NAMES) / sizeof(*NAMES); i++)
+		if (!strcmp(NAMES[i], name))
+			verb_misuse(verb, "there is no option \"-%s%s\"; name jobs without an option: rota %s 812",
+				    name[1] ? "-" : "", name, verb->name);
+}
+
 /* Report an option that does not exist, is ambiguous, or has a value that it does not take. */
 static void option_misuse(const struct verb_scan *scan, const struct scan_table *table)
 {
@@ -101,12 +114,15 @@ static void option_misuse(const struct verb_scan *scan, const struct scan_table 
 	char name[128];
 	const char *near;
 
-	if (optopt > 0 && optopt < 256 && strncmp(word, "--", 2))
+	if (optopt > 0 && optopt < 256 && strncmp(word, "--", 2)) {
+		job_option_misuse(scan->verb, (char[]){(char)optopt, '\0'});
 		verb_misuse(scan->verb, "there is no option \"-%c\"", optopt);
+	}
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
 	for (const char **known = table->names; *known; known++)
 		if (!strcmp(*known, name))
 			verb_misuse(scan->verb, "option \"--%s\" takes no value", name);
+	job_option_misuse(scan->verb, name);
 	near = nearest_of(name, table->names);
 	if (near)
 		verb_misuse(scan->verb, "there is no option \"--%s\"; did you mean \"--%s\"?", name, near);
