@@ -84,6 +84,10 @@ verbs() {
 		run -2 rota acct $option
 		[[ $output == *"there is no option \"${option:0:2}"*'; name jobs without an option: rota acct 812'* ]]
 	done
+	for words in '812 USR1' '9 sigusr1' '812 813 KILL'; do
+		run -2 rota signal $words
+		[[ $output == *"the signal stands before the jobs: rota signal ${words##* } "* ]]
+	done
 	while read -r word verb; do
 		run -2 rota "$word"
 		[[ $output == *"did you mean \"$verb\"?"* ]] || { echo "$word: $output"; false; }

@@ -1,4 +1,5 @@
 /* signal.c - `rota signal`: sends a signal to every process of jobs or steps. */
+#include <ctype.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,14 +21,12 @@ const struct verb_option signal_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* Returns the number of a signal. An unknown signal is misuse. */
-static int signal_number(const struct verb *verb, const char *given)
+/* Returns the number of a signal, or 0 if there is no such signal. Adds the names of signals to `names`, unless it is NULL. */
+static int signal_find(const char *given, const char **names)
 {
-	const char *names[NSIG + 1];
+	const char *word = !strncasecmp(given, "SIG", 3) ? given + 3 : given;
 	char *end;
 	long number = strtol(given, &end, 10);
-	int count = 0;
-	const char *word = !strncasecmp(given, "SIG", 3) ? given + 3 : given, *near;
 
 	for (int s = 1; s < NSIG; s++) {
 		const char *name = sigabbrev_np(s);
@@ -36,12 +35,35 @@ static int signal_number(const struct verb *verb, const char *given)
 			continue;
 		if (!strcasecmp(name, word) || (end != given && !*end && number == s))
 			return s;
-		names[count++] = name;
+		if (names)
+			*names++ = name;
 	}
-	names[count] = NULL;
-	near = nearest_of(word, names);
+	return 0;
+}
+
+/* Returns the number of a signal. An unknown signal is misuse. */
+static int signal_number(const struct verb *verb, const char *given)
+{
+	const char *names[NSIG + 1] = {NULL}, *near;
+	int number = signal_find(given, names);
+
+	if (number)
+		return number;
+	near = nearest_of(!strncasecmp(given, "SIG", 3) ? given + 3 : given, names);
 	verb_misuse(verb, "there is no signal \"%s\"%s%s%s", given, near ? "; did you mean \"" : "", near ? near : "",
 		    near ? "\"?" : "");
+}
+
+/* Take the signal from the operands, of which it is the first. */
+static const char *signal_take(struct verb_scan *scan)
+{
+	const char *given = scan->argv[scan->at], *last = scan->argv[scan->at + scan->operands - 1];
+
+	if (isdigit((unsigned char)given[0]) && isalpha((unsigned char)last[0]) && signal_find(last, NULL))
+		verb_misuse(scan->verb, "the signal stands before the jobs: rota signal %s %s", last, given);
+	scan->at++;
+	scan->operands--;
+	return given;
 }
 
 int verb_signal(const struct verb *verb, int argc, char **argv)
@@ -62,8 +84,7 @@ int verb_signal(const struct verb *verb, int argc, char **argv)
 	}
 	if (!given) {
 		verb_operands(&scan, selection_any(request) ? 1 : 2, -1);
-		given = scan.argv[scan.at++];
-		scan.operands--;
+		given = signal_take(&scan);
 	}
 	number = signal_number(scan.verb, given);
 	if (substep_operands(&scan)) {
