@@ -411,7 +411,7 @@ begin
 		or (p_action in ('drain', 'resume', 'dead', 'enroll', 'revoke') and p_object <> 'node') then
 		raise exception 'a % has no action "%"', p_object, p_action using errcode = 'RT422',
 			hint = 'Actions are create, change, show and delete, for nodes drain, resume, dead, enroll and revoke too.';
-	elsif p_name is null then
+	elsif p_name is null and (p_action <> 'show' or p_object = 'node') then
 		raise exception 'name the %', p_object using errcode = 'RT422';
 	elsif p_role <> 'admin' and not (p_role = 'operator' and (p_action in ('show', 'drain', 'resume', 'dead')
 			or (p_object = 'node' and p_action = 'change'
@@ -423,6 +423,20 @@ begin
 end $$;
 comment on function internal.admin_need(text, text, text, text, jsonb) is
 	'Refuse with RT422 an unknown object or action, and with RT403 a role that may not do the action with these values.';
+
+create function internal.admin_names(p_object text, p_name text) returns text[]
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_names text[] := case p_object when 'node' then array(select internal.hosts_expand(p_name)) else array[p_name] end;
+begin
+	if p_name is null then
+		execute (select format('select array(select %s from rota.%I order by 1)', t.name_is, t.relation)
+			from internal.admin_table(p_object) t) into v_names;
+	end if;
+	return v_names;
+end $$;
+comment on function internal.admin_names(text, text) is
+	'The names of the objects that a request names: a host list of nodes, else one object. p_name null: all of the kind.';
 
 create function api.admin_change(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -437,7 +451,7 @@ declare
 	v_one text;
 begin
 	perform internal.admin_need(internal.caller_role(p_uid, p_user), v_object, v_action, v_name, p_request -> 'values');
-	v_names := case v_object when 'node' then array(select internal.hosts_expand(v_name)) else array[v_name] end;
+	v_names := internal.admin_names(v_object, v_name);
 	if v_action = 'show' then
 		perform internal.object_need(v_object, v_names);
 		v_rows := array(select jsonb_strip_nulls(internal.admin_row(v_object, x.name))
@@ -473,4 +487,5 @@ comment on function api.admin_change(int, text, jsonb) is
 	'Create, change or delete a partition, node, account, user, association, qos, license, setting, price, grant, carbon, '
 	'image, prep, check or reservation; drain or resume nodes, declare them dead, or open and close their logins '
 	'(internal.node_login_change). Request {object, action, name, values}. Answer {object, name, action, changed, row, rows, '
-	'logins}. Action show returns the object''s row too, or the rows of several nodes.';
+	'logins}. Action show returns the object''s row too, or the rows of several nodes; without a name, those of all objects, but '
+	'not of all nodes.';

@@ -41,6 +41,14 @@ select is(t.admin('node', 'resume', 'n1', '{}', 'olga'), 'false', 'again: no cha
 select is(t.admin('partition', 'create', 'p', '{}', 'zoe'), 'true', 'an admin creates');
 select is(t.admin('partition', 'delete', 'p', '{}', 'zoe'), 'true', 'and deletes');
 
+-- Without a name, all objects are shown, but not all nodes.
+select is((select array_agg(r ->> 'qos') from jsonb_array_elements(api.admin_change(0, 'root', '{"object": "qos", "action": "show"}') -> 'rows') r),
+	array(select q.qos from rota.qos q order by 1), 'all of a kind');
+select is(api.admin_change(0, 'root', '{"object": "check", "action": "show"}') -> 'rows', '[]', 'of which there may be none');
+select matches(t.admin('node', 'show', null), '^RT422.*name the node', 'nodes are named');
+select matches(t.admin('qos', 'delete', null), '^RT422.*name the qos', 'and what is changed is named');
+select matches(t.admin('qos', 'show', null, '{}', 'alice'), '^RT403', 'a user sees nothing');
+
 -- Unknown objects, actions and keys.
 select matches(t.admin('cheese', 'create', 'x'), '^RT422.*there is no object "cheese"', 'no such object');
 select matches(t.admin('node', 'paint', 'n1'), '^RT422.*no action "paint"', 'no such action');
@@ -234,6 +242,8 @@ select is((select jsonb_build_array(e.before -> 'is_default', e.after -> 'is_def
 -- The users of an account are shown with and without a limit. Deleting a user or an account records what is deleted with it.
 select t.admin('account', 'change', 'team', '{"users": "una,udo:4"}') \g /dev/null
 select is(jsonb_build_array(u -> 'udo' -> 'max_running', u -> 'una'), '[4, {"shares": 1}]', 'users without a limit are shown') from t.shown('account', 'team', 'users') u;
+select is((select array_agg(r ->> 'account' || '/' || (r ->> 'user_name')) from jsonb_array_elements(api.admin_change(t.uid('olga'), 'olga', '{"object": "association", "action": "show", "name": ""}') -> 'rows') r),
+	array(select a.account || '/' || a.user_name from rota.association a order by 1), 'all associations, which have two names, to an operator');
 select is(t.shown('user', 'una', 'accounts'), '{"team": {"shares": 1}}', 'as are their accounts');
 select is(t.shown('account', 'above', 'users'), null, 'an open account has none');
 select is(t.shown('user', 'udo', 'coordinates'), '["team"]', 'a user shows what he coordinates');

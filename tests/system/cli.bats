@@ -135,6 +135,19 @@ verbs() {
 	run -2 rota completion zsh
 }
 
+@test "admin shows all objects of a kind when none is named" {
+	rota admin account create club
+	rota admin account create team
+	run -0 rota admin account show
+	rota admin account delete club
+	rota admin account delete team
+	[ "$(grep -E '^account ' <<<"$output" | tr -s ' ')" = 'account club'$'\n''account team' ]
+	run -0 --separate-stderr rota admin license show
+	[[ -z $output && $stderr == "rota: there is no license" ]]
+	run -2 rota admin node show
+	[[ $output == *"name the node"* ]]
+}
+
 @test "output that cannot be written is a failure, and goes nowhere else" {
 	local verb
 	for verb in 'queue' 'nodes --json' 'version' 'help'; do

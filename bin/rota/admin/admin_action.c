@@ -170,10 +170,13 @@ static void row_show(const json_t *row)
 }
 
 /* Print objects, separated by empty lines. */
-static void rows_show(const json_t *rows)
+static void rows_show(const json_t *rows, const char *object)
 {
 	const json_t *row;
 	size_t i;
+
+	if (!json_array_size(rows))
+		fprintf(stderr, "rota: there is no %s\n", object);
 
 	json_array_foreach (rows, i, row) {
 		if (i)
@@ -182,7 +185,7 @@ static void rows_show(const json_t *rows)
 	}
 }
 
-/* Send one change and print its outcome. */
+/* Send one change and print its outcome. `name` is "" to show all objects of the kind. */
 static bool object_change(const struct admin_line *line, const char *object, const char *action, const char *name)
 {
 	json_t *answer = call_gate(
@@ -193,7 +196,7 @@ static bool object_change(const struct admin_line *line, const char *object, con
 	if (line->json)
 		call_print_json();
 	else if (!strcmp(action, "show"))
-		rows_show(json_object_get(answer, "rows"));
+		rows_show(json_object_get(answer, "rows"), object);
 	else if (json_is_false(json_object_get(answer, "changed")))
 		printf("%s %s: nothing to change\n", object, name);
 	else
@@ -308,6 +311,8 @@ static int object_run(const struct verb *verb, const struct admin_line *line, co
 		return reboot_run(verb, line, action);
 	if (is_evacuation(action))
 		return evacuate_run(verb, line, action);
+	if (line->count < 3 && !strcmp(action, "show") && strcmp(object, "node"))
+		return object_change(line, object, action, "") ? EXIT_OK : call_status();
 	if (line->count < 3)
 		verb_misuse(verb, "name the %s: rota admin %s %s NAME", object, object, action);
 	if ((!strcmp(action, "drain") || !strcmp(action, "dead")) && !json_object_get(line->values, "reason"))
