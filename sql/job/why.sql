@@ -298,7 +298,7 @@ create function internal.why_ended(p_step rota.step, p_own boolean) returns json
 language sql stable set search_path = rota, pg_temp as $$
 	select internal.why_row('ended',
 		concat_ws(', ', format('%s at %s', p_step.state, to_char(p_step.ended_at, 'YYYY-MM-DD HH24:MI:SS TZ')),
-		case when p_step.exit_code > 0 or p_step.signal is null then 'exit code ' || p_step.exit_code end,
+		case when p_step.exit_code > 0 or p_step.state = 'completed' then 'exit code ' || p_step.exit_code end,
 		case when p_step.signal is not null then format('signal %s', p_step.signal) end,
 		case when p_own then nullif(p_step.message, '') end,
 		case when p_own then (

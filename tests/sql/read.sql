@@ -285,5 +285,8 @@ select is((select concat_ws(' ', r ->> 'state', r ->> 'exit_code', r ->> 'signal
 select t.submit('alice', '[{"name": "a"}]') as k \gset
 select t.start(:'k' || '.a'), t.run(:'k' || '.a'), t.finish(:'k' || '.a', '{"exit": -1, "signal": 15, "cause": "time_limit", "outcome": "timeout"}') \g /dev/null
 select is(regexp_replace(t.ask('job_why', 'alice', t.request(:'k')) #>> '{steps,0,conditions,0,message}', ' at [^,]*', ''), 'timeout, signal 15', 'why: a step that a signal ended has no exit code');
+select t.submit('alice', '[{"name": "a"}]') as k \gset
+select t.start(:'k' || '.a'), t.run(:'k' || '.a'), t.finish(:'k' || '.a', '{"exit": 0, "cause": "launch", "outcome": "fail"}') \g /dev/null
+select is(regexp_replace(t.ask('job_why', 'alice', t.request(:'k')) #>> '{steps,0,conditions,0,message}', ' at [^,]*', ''), 'failed', 'nor has one that failed before its tasks did');
 select * from finish();
 rollback;
