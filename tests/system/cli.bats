@@ -118,6 +118,11 @@ verbs() {
 	run -2 rota submit --wrap
 	run -2 rota queue --limit=many
 	run -2 rota queue --limit
+	[[ $output == 'rota queue: option "--limit" needs a value: --limit=N'* ]]
+	run -2 rota queue -u
+	[[ $output == 'rota queue: option "-u" needs a value: -u LIST'* ]]
+	run -2 rota queue --config
+	[[ $output == 'rota queue: option "--config" needs a value: --config=FILE'* ]]
 	run -2 rota queue --json=yes
 	run -2 rota queue -z
 	run -2 rota admin node drain n1

@@ -129,6 +129,20 @@ static void option_misuse(const struct verb_scan *scan, const struct scan_table 
 	verb_misuse(scan->verb, "there is no option \"--%s\"", name);
 }
 
+/* Report an option without the value that it needs, with the name of that value. */
+static void value_misuse(const struct verb_scan *scan)
+{
+	const char *word = scan->argv[optind - 1], *value = "VALUE";
+
+	for (const struct verb_option *option = scan->verb->options; option && option->id; option++)
+		if (option->id == optopt)
+			value = option->value;
+	for (const struct verb_option *option = VERB_COMMON; option->id; option++)
+		if (option->id == optopt)
+			value = option->value;
+	verb_misuse(scan->verb, "option \"%s\" needs a value: %s%s%s", word, word, strncmp(word, "--", 2) ? " " : "=", value);
+}
+
 int verb_next(struct verb_scan *scan)
 {
 	struct scan_table *table = scan->table;
@@ -153,7 +167,7 @@ int verb_next(struct verb_scan *scan)
 			option_misuse(scan, table);
 			break;
 		case ':':
-			verb_misuse(scan->verb, "option \"%s\" needs a value", scan->argv[optind - 1]);
+			value_misuse(scan);
 			break;
 		case VERB_HELP:
 			verb_help_print(scan->verb);
