@@ -1,11 +1,12 @@
 /* rota-checkpoint.c - main of the program that starts steps from checkpoints, and makes checkpoints of the files that they save.
- * The keeper and `rota checkpoint` start it; people do not. */
+ * The keeper, `rota checkpoint` and drivers of the site start it; people do not. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "procmgr/checkpoint/checkpoint.h"
 #include "procmgr/checkpoint/criu_init.h"
+#include "procmgr/checkpoint/dmtcp_guard.h"
 
 static int usage(void)
 {
@@ -16,6 +17,7 @@ static int usage(void)
 	      "       rota-checkpoint run INPUT OUTPUT ERROR PROGRAM ARGUMENT...\n"
 	      "       rota-checkpoint criu launch FOLDER PROGRAM ARGUMENT...\n"
 	      "       rota-checkpoint criu restore FOLDER SECONDS\n"
+	      "       rota-checkpoint guard PROGRAMS FOLDER\n"
 	      "       rota-checkpoint done [FILE]...\n"
 	      "       rota-checkpoint verify PATH DRIVER\n"
 	      "       rota-checkpoint discard PATH\n"
@@ -45,6 +47,19 @@ static int call_done(char *const *files)
 	return code;
 }
 
+/* Start a coordinator of DMTCP for a driver of the site, and print the port of its guard. */
+static int call_guard(const char *programs, const char *folder)
+{
+	struct err e;
+	int port = dmtcp_guard_start(&(struct dmtcp_guard){.programs = programs, .path = folder}, &e);
+	if (port < 0) {
+		fprintf(stderr, "rota-checkpoint: %s\n", e.message);
+		return 1;
+	}
+	printf("%d\n", port);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
@@ -57,6 +72,8 @@ int main(int argc, char **argv)
 		return criu_init_script();
 	if (argc >= 3 && strcmp(argv[1], "criu") == 0)
 		return criu_init_main(argc - 2, argv + 2);
+	if (argc == 4 && strcmp(argv[1], "guard") == 0)
+		return call_guard(argv[2], argv[3]);
 	if (argc >= 2 && strcmp(argv[1], "done") == 0)
 		return call_done(argv + 2);
 	if (argc == 4 && strcmp(argv[1], "verify") == 0 && *argv[2] == '/')

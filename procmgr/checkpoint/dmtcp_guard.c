@@ -4,7 +4,7 @@
  * Unix socket in a folder of the owner. The guard has a port of the loopback interface, and passes on messages that processes of
  * the owner send there.
  *
- * Called by: driver_dmtcp.c.
+ * Called by: driver_dmtcp.c; bin/rota-checkpoint.c, for drivers of the site that start MANA.
  * Invariants:
  * - Guard and coordinator block all signals but SIGKILL and SIGSTOP. A signal for the step is for its program.
  * - Nothing of a connection is read before its owner is known. */
