@@ -225,7 +225,7 @@ sessions_stop() {
 	echo +0 >"$clock"
 	chmod 0644 "$clock"
 	# libfaketime hangs in a program of the address sanitizer; there only the sessions stand still.
-	ldd "$ROTA_BIN/rota-launcher" | grep -q libasan || fake_clock n2 "$clock"
+	sanitized || fake_clock n2 "$clock"
 	printf '%s\n' '#!/bin/bash' 'sleep 0.2' >"$BATS_TEST_TMPDIR/short.sh"
 	job=$(rota submit --parsable --array=0-159 --output=/dev/null "$BATS_TEST_TMPDIR/short.sh")
 	# Forward by less than a launch request is valid: a node refuses expired ones by its own clock.
