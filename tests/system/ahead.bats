@@ -12,10 +12,6 @@ teardown_file() {
 	instance_down
 }
 
-sql() {
-	rota sql -Atc "$1"
-}
-
 submit_array() {
 	printf '#!/bin/bash\n#ROTA --output=/dev/null --time=1:00 --array=0-%d\n%s\n' "$1" "$2" >array.sh
 	rota submit --parsable array.sh

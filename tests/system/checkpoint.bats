@@ -101,10 +101,6 @@ rows() {
 	sql "select string_agg(concat_ws(' ', c.generation, c.state, c.reason), ', ' order by c.generation) from acct.checkpoint c where c.job_id = $job"
 }
 
-sql() {
-	rota sql -Atc "$1"
-}
-
 @test "a step saves itself, is ended, and goes on from there with the same result; then nothing is left" {
 	submit
 	run -0 rota checkpoint "$job" --wait

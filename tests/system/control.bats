@@ -30,10 +30,6 @@ submit() {
 	cd "$BATS_TEST_TMPDIR" && rota submit --parsable "$@" job.sh
 }
 
-sql() {
-	rota sql -Atc "$1"
-}
-
 # state JOB [STEP-ID]
 state() {
 	sql "select state from rota.step where job_id = $1 and step_id = ${2:-0}"

@@ -17,10 +17,6 @@ teardown_file() {
 	instance_down
 }
 
-sql() {
-	rota sql -Atc "$1"
-}
-
 # run_on NODE TEXT: run a step of one CPU on the node until it ends; its number is in `job`.
 run_on() {
 	printf '#!/bin/bash\n%s\n' "$2" >"$BATS_TEST_TMPDIR/job.sh"

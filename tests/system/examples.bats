@@ -28,10 +28,6 @@ both() {
 	}
 }
 
-sql() {
-	rota sql -Atc "$1"
-}
-
 @test "licenses: the same report by Rota and by bash" {
 	both licenses
 	diff -r by-bash by-rota

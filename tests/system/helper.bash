@@ -205,6 +205,12 @@ superuser() {
 	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -Atqc "$1"
 }
 
+# sql SQL: the same, where the role does not matter. A test of `rota sql`, or of the caller's rights, calls `rota sql`: it takes
+# two more programs and one more connection.
+sql() {
+	superuser "$1"
+}
+
 # orders_can_wait KIND...: make a trigger by which a transaction that inserts an order of these kinds can be held up before it commits.
 # orders_cannot_wait: remove it.
 orders_can_wait() {

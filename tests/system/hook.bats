@@ -47,10 +47,6 @@ hooked() {
 	cat >"$SITE/$1.$2"
 }
 
-sql() {
-	rota sql -Atc "$1"
-}
-
 state() {
 	[ "$(sql "select state from rota.step where job_id = $1 and step_id = ${3:-0}")" = "$2" ]
 }

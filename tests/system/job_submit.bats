@@ -57,10 +57,6 @@ submit() {
 	job=$(rota submit --parsable --hold --output=/dev/null "$@")
 }
 
-sql() {
-	superuser "$1"
-}
-
 # asked COLUMNS: prints these columns of the request of the job's first step.
 asked() {
 	sql "select concat_ws(' ', $1) from rota.step_request where job_id = $job and step_id = ${2:-0}"

@@ -21,10 +21,6 @@ teardown() {
 	instance_down
 }
 
-sql() {
-	rota sql -Atc "$1"
-}
-
 # A job whose task ticks into the ledger until the file `enough` exists; $1 is prepended to its script.
 ticker() {
 	local first=$1

@@ -62,10 +62,6 @@ mail() {
 	cat "$SITE/box/$(box "$1" "$2" | head -n 1)"
 }
 
-sql() {
-	superuser "$1"
-}
-
 # Prints the mails in the database, with their results.
 sent() {
 	sql "select string_agg(concat_ws('|', event, case when sent_at is not null then 'sent' when due_at is null then 'given up' else 'due' end, tries), ' ' order by mail_id)

@@ -31,10 +31,6 @@ teardown() {
 	eventually nothing_runs
 }
 
-sql() {
-	rota sql -Atc "$1"
-}
-
 nothing_runs() {
 	[ "$(sql "select count(*) from rota.allocation where ended_at is null")" = 0 ]
 }

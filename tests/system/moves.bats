@@ -23,10 +23,6 @@ teardown() {
 	eventually is_idle
 }
 
-sql() {
-	rota sql -Atc "$1"
-}
-
 runs_on() {
 	[ "$(sql "select nodes from acct.attempt where job_id = $1 and state = 'live' and started_at is not null")" = "$2" ]
 }

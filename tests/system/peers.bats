@@ -20,10 +20,6 @@ submit() {
 	cd "$BATS_TEST_TMPDIR" && rota submit --parsable "$@" job.sh
 }
 
-sql() {
-	rota sql -Atc "$1"
-}
-
 @test "every peer kind at once: the event log proves order, togetherness and nodes" {
 	job=$(submit '#!/bin/bash
 #ROTA --job-name=peers --time=5:00

@@ -79,10 +79,6 @@ teardown() {
 	eventually all_on
 }
 
-sql() {
-	rota sql -Atc "$1"
-}
-
 node_is() {
 	[ "$(rota nodes --json "$1" | jq -r '.nodes[0].state')" = "$2" ]
 }

@@ -19,10 +19,6 @@ setup() {
 	cd "$BATS_TEST_TMPDIR"
 }
 
-sql() {
-	rota sql -Atc "$1"
-}
-
 none_lives() {
 	[ "$(sql "select count(*) from acct.job where state in ('running', 'pending')")" = 0 ]
 }

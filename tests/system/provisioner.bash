@@ -122,7 +122,3 @@ nodes_down() {
 	rm -rf -- "$SITE"
 	return "$status"
 }
-
-sql() {
-	rota sql -Atc "$1"
-}

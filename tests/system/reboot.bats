@@ -23,10 +23,6 @@ teardown_file() {
 	return "$status"
 }
 
-sql() {
-	rota sql -Atc "$1"
-}
-
 # measured NAME SECONDS [OPTION]...: submit a job whose program sleeps and writes how long it ran to $WORK/NAME; its number.
 measured() {
 	local name=$1 seconds=$2

@@ -43,7 +43,7 @@ allocation() {
 
 # has SQL VALUE: does the database answer this?
 has() {
-	[[ $(rota sql -Atc "$1") == "$2" ]]
+	[[ $(sql "$1") == "$2" ]]
 }
 
 # text_has TEXT [OPTION]...: is it on the screen of the last terminal of the job?

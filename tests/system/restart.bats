@@ -27,10 +27,6 @@ let_end() {
 	touch "$GO"
 }
 
-sql() {
-	rota sql -Atc "$1"
-}
-
 submit() {
 	(cd /tmp && rota submit --parsable --output=/dev/null "$@" "$BATS_TEST_TMPDIR/job.sh")
 }

@@ -373,10 +373,6 @@ restored() {
 		[ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0] | "\(.attempt) \(.state)"')" = "$1 running" ]
 }
 
-sql() {
-	rota sql -Atc "$1"
-}
-
 # processes: the pids of the step's first process and its descendants.
 processes() {
 	local pid=$1 child

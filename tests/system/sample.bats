@@ -29,10 +29,6 @@ submit() {
 	cd "$BATS_TEST_TMPDIR" && rota submit --parsable --sample=1 "$@" job.sh
 }
 
-sql() {
-	rota sql -Atc "$1"
-}
-
 # samples JOB [MORE]: prints the number of the job's samples
 samples() {
 	sql "select count(*) from acct.sample where job_id = $1 ${2:-}"

@@ -120,7 +120,7 @@ runs() {
 
 # has SQL VALUE: does the database answer this?
 has() {
-	[[ $(rota sql -Atc "$1") == "$2" ]]
+	[[ $(sql "$1") == "$2" ]]
 }
 
 @test "a session has a name, by which it is found, and a row that says who has it" {

@@ -112,10 +112,6 @@ recorder() {
 # The functions of the recorder, in the order in which a plain job has them called.
 ALL="setup data_in test_data_in paths pre_run post_run data_out test_data_out job_teardown"
 
-sql() {
-	rota sql -Atc "$1"
-}
-
 # submit DIRECTIVE [OPTION]...: a job with this directive, which prints what its environment has of burst_buffer.lua.
 submit() {
 	printf '#!/bin/bash\n#BB_LUA %s\nenv | grep ^BB_ | sort >%s/environment.$ROTA_JOB_ID\n' "$1" "$SITE" >"$BATS_TEST_TMPDIR/script"

@@ -49,10 +49,6 @@ left() {
 	done
 }
 
-sql() {
-	superuser "$1"
-}
-
 # counted NUMBER STATE: in the accounting, so many sub-steps of the job have this state, and no sub-step has another.
 counted() {
 	[ "$(sql "select count(*) || ' ' || count(distinct substep) || ' ' || count(*) filter (where state = '$2') from acct.substep where job_id = $job")" = "$1 $1 $1" ]

@@ -17,10 +17,6 @@ setup() {
 	printf '#!/bin/bash\nuntil [ -e %s ]; do sleep 0.1; done\n' "$GO" >"$BATS_TEST_TMPDIR/job.sh"
 }
 
-sql() {
-	rota sql -Atc "$1"
-}
-
 is() {
 	local got
 	got=$(sql "$1")

@@ -30,10 +30,6 @@ setup() {
 	chmod 777 .
 }
 
-sql() {
-	rota sql -Atc "$1"
-}
-
 is_empty() {
 	[ -z "$(ls -A "$BASE")" ]
 }

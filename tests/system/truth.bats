@@ -19,10 +19,6 @@ teardown_file() {
 	return "$status"
 }
 
-sql() {
-	rota sql -Atc "$1"
-}
-
 # consume WHAT... [-- OPTION...]: run a job of one step that consumes; its number is in $job, its own figures are in $said.
 consume() {
 	local words=()

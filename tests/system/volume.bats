@@ -11,10 +11,6 @@ teardown_file() {
 	instance_down
 }
 
-sql() {
-	rota sql -Atc "$1"
-}
-
 @test "a thousand steps in twenty layers with random edges run in right order" {
 	cd "$BATS_TEST_TMPDIR"
 	awk 'BEGIN {
