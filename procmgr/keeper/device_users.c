@@ -9,9 +9,28 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "lib/err.h"
+#include "lib/proc_file.h"
+
+/* A process of which threads were searched. None of these has a device. */
+struct searched_process {
+	pid_t process;
+	pid_t thread; /* the last thread whose descriptors were read; 0: none */
+	bool mapped;  /* its memory maps were read */
+};
+
+struct device_search {
+	const struct device_set *set;
+	struct searched_process *list;
+	int count, capacity;
+};
 
 static bool set_has(const struct device_set *set, const struct statx *st)
 {
@@ -30,25 +49,76 @@ static bool is_unknown(void)
 	return errno != ENOENT && errno != ESRCH && geteuid() == 0;
 }
 
-/* Is one of the links in /proc/PID/NAME a device of the set? */
-static bool folder_has(pid_t process, const char *name, const struct device_set *set)
+/* Is one of the links in /proc/THREAD/NAME a device of the set? `any` is true if the folder has links. */
+static bool folder_has(pid_t thread, const char *name, const struct device_set *set, bool *any)
 {
 	char path[64];
 	struct statx st;
-	snprintf(path, sizeof path, "/proc/%ld/%s", (long)process, name);
+	snprintf(path, sizeof path, "/proc/%ld/%s", (long)thread, name);
+	*any = false;
 	DIR *dir = opendir(path);
 	if (!dir)
 		return is_unknown();
 	bool found = false;
-	for (struct dirent *entry; !found && (entry = readdir(dir));)
-		if (*entry->d_name != '.')
-			found = statx(dirfd(dir), entry->d_name, AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 ? set_has(set, &st)
-													   : is_unknown();
+	for (struct dirent *entry; !found && (entry = readdir(dir));) {
+		if (*entry->d_name == '.')
+			continue;
+		*any = true;
+		found = statx(dirfd(dir), entry->d_name, AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 ? set_has(set, &st)
+												   : is_unknown();
+	}
 	closedir(dir);
 	return found;
 }
 
-bool device_users_has(pid_t process, const void *set)
+struct device_search *device_users_begin(const struct device_set *set)
 {
-	return folder_has(process, "fd", set) || (geteuid() == 0 && folder_has(process, "map_files", set));
+	struct device_search *search = xcalloc(1, sizeof *search);
+	search->set = set;
+	return search;
+}
+
+void device_users_end(struct device_search *search)
+{
+	free(search->list);
+	free(search);
+}
+
+/* Returns what was searched of the thread's process. */
+static struct searched_process *find_searched(struct device_search *search, pid_t thread)
+{
+	char status[1024];
+	proc_file_read(thread, "status", status, sizeof status);
+	int64_t process = proc_file_number(status, "Tgid:");
+	if (process <= 0)
+		process = thread;
+	for (int i = search->count - 1; i >= 0; i--)
+		if (search->list[i].process == process)
+			return &search->list[i];
+	if (search->count == search->capacity) {
+		search->capacity = search->capacity ? 2 * search->capacity : 64;
+		search->list = xrealloc(search->list, (unsigned long)search->capacity * sizeof *search->list);
+	}
+	search->list[search->count] = (struct searched_process){.process = (pid_t)process};
+	return &search->list[search->count++];
+}
+
+/* A thread of a process may have its own descriptors (unshare(CLONE_FILES)). If the kernel does not compare, assume that it has. */
+static bool shares_descriptors(pid_t thread, pid_t other)
+{
+	return other > 0 && syscall(SYS_kcmp, thread, other, KCMP_FILES, 0, 0) == 0;
+}
+
+/* All threads of a process share its memory. One that has ended has no maps, so it does not stand for the others. */
+bool device_users_has(pid_t thread, const void *data)
+{
+	struct device_search *search = *(struct device_search *const *)data;
+	struct searched_process *process = find_searched(search, thread);
+	bool any;
+	if (!shares_descriptors(thread, process->thread)) {
+		process->thread = thread;
+		if (folder_has(thread, "fd", search->set, &any))
+			return true;
+	}
+	return geteuid() == 0 && !process->mapped && folder_has(thread, "map_files", search->set, &process->mapped);
 }

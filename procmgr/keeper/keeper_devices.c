@@ -94,6 +94,15 @@ static bool change_devices(const struct keeper *k, const struct device_set *with
 	return cgroups_change_devices(k->cgroups, k->name, list, count, e);
 }
 
+/* Does a process of the step have one of the devices open? */
+static bool devices_are_used(const struct keeper *k, const struct device_set *set)
+{
+	struct device_search *search = device_users_begin(set);
+	bool used = keeper_sweep_has(k, device_users_has, &search);
+	device_users_end(search);
+	return used;
+}
+
 bool keeper_devices_close(struct keeper *k, int64_t at)
 {
 	struct device gpus[DEVICES_MOST];
@@ -102,7 +111,7 @@ bool keeper_devices_close(struct keeper *k, int64_t at)
 	set.count = devices_of_kind(k->job->conf->launcher_device_files, k->order->gres, "gpu", gpus, &e);
 	bool known = set.count > 0 || (set.count == 0 && err_set(&e, "launcher.device_files names no file for them"));
 	bool closed = known && change_devices(k, &set, &e);
-	if (closed && !keeper_sweep_has(k, device_users_has, &set)) {
+	if (closed && !devices_are_used(k, &set)) {
 		k->devices_free_at = at;
 		return true;
 	}
