@@ -215,6 +215,8 @@ static bool handle_message(struct keeper *k, const struct fields *message, struc
 		/* Running tasks go on, but the keeper waits for nothing after them. */
 		keeper_ending_request(k, KEEPER_REQUEST_END);
 	} else if (strcmp(action, "kill") == 0) {
+		if (devices > 0 && devices == k->devices_free_at)
+			keeper_devices_open(k, devices); /* its programs return before they end */
 		keeper_ending_ask(k, cause ? cause : "", limit);
 	} else if (strcmp(action, "signal") == 0) {
 		if (keeper_ending_is_busy(k))

@@ -85,7 +85,7 @@ static bool copy_members(const struct fields *message, const char *action, struc
 	bool calls = strcmp(action, "agent") == 0, changes = strcmp(action, "node") == 0;
 	const char *growth = fields_get(message, "growth"), *on = fields_get(message, "on");
 	bool grows = strcmp(action, "grow") == 0 || strcmp(action, "shrink") == 0;
-	bool pauses = strcmp(action, "suspend") == 0 || strcmp(action, "resume") == 0;
+	bool has_devices = strcmp(action, "suspend") == 0 || strcmp(action, "resume") == 0 || strcmp(action, "kill") == 0;
 	int64_t port, devices;
 	if (!fields_int_or(message, "port", 0, 65535, 0, &port, e) ||
 	    !fields_int_or(message, "devices", 0, INT64_MAX, 0, &devices, e) || (calls && !is_call(host, port, secret, e)) ||
@@ -105,7 +105,7 @@ static bool copy_members(const struct fields *message, const char *action, struc
 		fields_add(control, "growth", growth);
 		fields_add(control, "on", on);
 	}
-	if (pauses && devices > 0)
+	if (has_devices && devices > 0)
 		fields_add_int(control, "devices", devices);
 	return true;
 }

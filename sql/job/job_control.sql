@@ -107,6 +107,7 @@ create function internal.steps_cancel(p_target jsonb, p_actor text, p_cause text
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_one record;
+	v_suspended jsonb;
 begin
 	-- Store now who asked for the end of a running step, and why: the node that reports the end knows neither.
 	perform internal.step_move(p_actor, array(
@@ -115,16 +116,25 @@ begin
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.ended_at is null and s.state <> 'pending'
 			and s.attempt > 0
 			and s.end_wanted is distinct from 'cancel'));
-	update step s
-	set end_wanted = 'cancel'
-	from jsonb_to_recordset(p_target) as v (job_id bigint, step_id int)
-	where s.job_id = v.job_id and s.step_id = v.step_id and s.ended_at is null and s.state <> 'pending' and s.attempt > 0;
+	with wanted as (
+		update step s
+		set end_wanted = 'cancel'
+		from jsonb_to_recordset(p_target) as v (job_id bigint, step_id int)
+		where s.job_id = v.job_id and s.step_id = v.step_id and s.ended_at is null and s.state <> 'pending' and s.attempt > 0
+		returning s.job_id, s.step_id, s.state
+	)
+	select jsonb_agg(jsonb_build_object('job_id', w.job_id, 'step_id', w.step_id)) into v_suspended
+	from wanted w where w.state = 'suspended';
+	if v_suspended is not null then
+		perform internal.devices_lock(v_suspended);
+	end if;
 	for v_one in
-		select s.job_id, s.step_id from jsonb_to_recordset(p_target) as v (job_id bigint, step_id int)
+		select s.job_id, s.step_id, s.state from jsonb_to_recordset(p_target) as v (job_id bigint, step_id int)
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.end_wanted = 'cancel' and s.ended_at is null
 		order by s.job_id, s.step_id
 	loop
-		perform internal.attempt_order('kill', v_one.job_id, v_one.step_id, jsonb_build_object('cause', p_cause));
+		perform internal.attempt_order('kill', v_one.job_id, v_one.step_id, jsonb_build_object('cause', p_cause)
+			|| case when v_one.state = 'suspended' then internal.devices_regain(v_one.job_id, v_one.step_id) else '{}' end);
 	end loop;
 	-- A step is cancelled before the steps that it waits for. Otherwise it would end as dependency_failed. The head of an array
 	-- is cancelled before its elements.

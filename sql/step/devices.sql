@@ -115,3 +115,28 @@ end $$;
 comment on function internal.devices_return(bigint, int, int, timestamptz) is
 	'Give an attempt that resumes the GPUs back that it has left; internal.devices_are_free has found them free. Returns the '
 	'arguments of the order to resume: the clock of the suspension that it ends.';
+
+create function internal.devices_lock(p_steps jsonb) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	perform internal.node_lock(array(
+		select a.node_id
+		from jsonb_to_recordset(p_steps) as v (job_id bigint, step_id int)
+		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state = 'suspended'
+		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and a.ended_at is null
+			and upper_inf(a.without_gpus)));
+end $$;
+comment on function internal.devices_lock(jsonb) is
+	'Lock the nodes of suspended steps [{job_id, step_id}] that have given GPUs back, before internal.devices_regain for each.';
+
+create function internal.devices_regain(p_job bigint, p_step int) returns jsonb
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_attempt int := (select s.attempt from step s where s.job_id = p_job and s.step_id = p_step and s.state = 'suspended');
+begin
+	return case when internal.devices_are_free(p_job, p_step, v_attempt)
+		then internal.devices_return(p_job, p_step, v_attempt, clock_timestamp()) else '{}' end;
+end $$;
+comment on function internal.devices_regain(bigint, int) is
+	'Give a suspended step that is ended its GPUs back if they are free, so that its programs have what they hold on them when '
+	'they get SIGTERM. Returns arguments of the order to kill. The caller has called internal.devices_lock.';

@@ -67,10 +67,31 @@ select t.act('cancel', 'alice', :'j'), t.finish(:'j' || '.a', '{"outcome": "canc
 select is(t.job(:j) || ' ' || t.gpus(), format('cancelled 0:%s.a 1:free', :k), 'cancelled while it has no GPUs');
 select t.right('cancelled without GPUs');
 
+-- A step that is cancelled while its GPUs are free gets them again, one while others have a claim to them does not. Of two steps that have
+-- left the same GPU, one gets it.
+select t.finish(:'k' || '.a'), t.use('alice', '[0]') as j \gset
+select t.act('suspend', 'alice', :'j'), t.leave(:j, '{"clock": 5000}') \g /dev/null
+savepoint claimed;
+select t.submit('bob', '[{"name": "a", "gres": {"gpu": 2}}]') as b \gset
+select internal.claim_add(jsonb_build_array(jsonb_build_object('job', :b, 'step', 0, 'grace_s', 60, 'shares', jsonb_build_array(jsonb_build_object('node', 1, 'cpus', 1, 'mem_mb', 0, 'gres', '{"gpu": 2}'::jsonb, 'licenses', '{}'::jsonb)))), '[]') \g /dev/null
+select t.act('cancel', 'alice', :'j') \g /dev/null
+select is(t.gpus() || ' ' || t.args(:'j' || '.a', 'kill'), '0:free 1:free {"cause": "cancelled"}', 'cancelled while its GPU is kept for another');
+rollback to claimed;
+select t.use('bob', '[0]') as k \gset
+select t.act('suspend', 'bob', :'k'), t.leave(:k) \g /dev/null
+select internal.steps_cancel(jsonb_build_array(jsonb_build_object('job_id', :j, 'step_id', 0), jsonb_build_object('job_id', :k, 'step_id', 0)), 'root', 'cancelled', 'both') \g /dev/null
+select is(t.gpus(), format('0:%s.a 1:free', :j), 'cancelled while its GPU is free');
+select is(t.args(:'j' || '.a', 'kill'), jsonb_build_object('cause', 'cancelled', 'devices', t.clock('0', 5000)), 'its programs return to it');
+select is(t.args(:'k' || '.a', 'kill'), '{"cause": "cancelled"}', 'those of the other do not');
+select t.right('cancelled with its GPU');
+select t.finish(:'j' || '.a', '{"outcome": "cancel", "cause": "cancelled"}'), t.finish(:'k' || '.a', '{"outcome": "cancel", "cause": "cancelled"}') \g /dev/null
+select is(t.gpus(), '0:free 1:free', 'and ended');
+select t.right('both have ended');
+
 -- The scheduler cannot give a GPU to two steps, nor a step that resumes take one from another.
 select t.use('alice', '[1]') as j \gset
 select t.act('suspend', 'alice', :'j'), t.leave(:j) \g /dev/null
-select t.use('bob', '[1]') as l \gset
+select t.use('bob', '[0]') as k, t.use('bob', '[1]') as l \gset
 select throws_ok(format($$select internal.devices_return(%s, 0, 1, now())$$, :j), '40001', null, 'a GPU of another step');
 select is(t.gpus(), format('0:%s.a 1:%s.a', :k, :l), 'stays that of the other step');
 select t.finish(:'l' || '.a'), t.finish(:'k' || '.a') \g /dev/null

@@ -213,7 +213,17 @@ goes_on() {
 	states_are running running
 }
 
-@test "a step that has given its GPUs back and is ended does not return to them" {
+@test "a step that has given its GPUs back and is cancelled has its memory back before it ends, if they are free" {
+	rota suspend "$job"
+	eventually is_suspended
+	[ "$(gpus)" = "free free" ]
+	rota cancel "$job"
+	eventually has_left "$job"
+	[ "$(wc -l <saved)" = 2 ]
+	[ "$(gpus)" = "free free" ]
+}
+
+@test "a step that has given its GPUs back and is cancelled does not return to them if another step has one" {
 	rota suspend "$job"
 	eventually is_suspended
 	other_runs
