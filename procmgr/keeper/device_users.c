@@ -10,10 +10,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "lib/err.h"
@@ -49,11 +53,38 @@ static bool is_unknown(void)
 	return errno != ENOENT && errno != ESRCH && geteuid() == 0;
 }
 
+/* Is the file a regular file or a folder of a FUSE file system that does not even tell root the type of its files? The answer comes from
+ * the kernel, since the server may be one of the stopped processes. The mount is nodev, as all are that users make, so none of its
+ * files was opened as a device. Where root has mounted it without nodev, the user may have added that since; so the kernel must also
+ * take the file for one that can have attributes of users, which no device can (xattr(7)). */
+static bool is_fuse_file(int folder, const char *link)
+{
+	char path[48];
+	struct statx st;
+	struct statfs system;
+	int fd = openat(folder, link, O_PATH | O_CLOEXEC);
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	bool is_file = fd >= 0 && statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0 && errno == EACCES &&
+		       fstatfs(fd, &system) == 0 && system.f_type == FUSE_SUPER_MAGIC && (system.f_flags & ST_NODEV) &&
+		       getxattr(path, "user.rota", NULL, 0) < 0 && errno == EACCES;
+	if (fd >= 0)
+		close(fd);
+	return is_file;
+}
+
+/* Is the file that the link leads to a device of the set? True also if that is unknown. */
+static bool link_has(int folder, const char *link, const struct device_set *set)
+{
+	struct statx st;
+	if (statx(folder, link, AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0)
+		return set_has(set, &st);
+	return is_unknown() && !(errno == EACCES && is_fuse_file(folder, link));
+}
+
 /* Is one of the links in /proc/THREAD/NAME a device of the set? `any` is true if the folder has links. */
 static bool folder_has(pid_t thread, const char *name, const struct device_set *set, bool *any)
 {
 	char path[64];
-	struct statx st;
 	snprintf(path, sizeof path, "/proc/%ld/%s", (long)thread, name);
 	*any = false;
 	DIR *dir = opendir(path);
@@ -64,8 +95,7 @@ static bool folder_has(pid_t thread, const char *name, const struct device_set *
 		if (*entry->d_name == '.')
 			continue;
 		*any = true;
-		found = statx(dirfd(dir), entry->d_name, AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 ? set_has(set, &st)
-												   : is_unknown();
+		found = link_has(dirfd(dir), entry->d_name, set);
 	}
 	closedir(dir);
 	return found;

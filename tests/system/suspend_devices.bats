@@ -31,9 +31,12 @@ setup() {
 	rm -f "$DOUBLE"/states/*
 	[ "$(id -u)" = 0 ] || cd "$BATS_TEST_TMPDIR"
 	[ "$(id -u)" != 0 ] || cd "$ROTA_TEST_DIR/$EVE"
-	rm -f go go_other saved count.*
+	rm -f go go_other saved held count.*
 	local holds="" options=()
 	[[ $BATS_TEST_DESCRIPTION != *"GPU open"* ]] || holds="3</dev/full"
+	[[ $BATS_TEST_DESCRIPTION != *"file of FUSE"* ]] || holds="3<mount/file"
+	[[ $BATS_TEST_DESCRIPTION != *"GPU by FUSE"* ]] || holds="3<mount/device"
+	[[ $holds != *mount* ]] || fuse_up
 	[[ $BATS_TEST_DESCRIPTION != *--keep=gres* ]] || options=(--keep=mem,gres)
 	cat >job.sh <<-END
 		#!/bin/bash
@@ -46,20 +49,46 @@ setup() {
 		trap '' TERM
 		uses_cuda &
 		uses_cuda &
-		until [ -e go ]; do sleep 0.05; done $holds &
+		until [ -e go ]; do touch held; sleep 0.05; done $holds &
 		wait
 	END
 	job=$(owner rota submit --parsable "${options[@]}" job.sh)
 	eventually counting
+	eventually [ -e held ]
 	pids=$(ls "$DOUBLE/states")
 }
 
 teardown() {
+	[ -v job ] || return 0 # skipped
 	rm -f "$DOUBLE"/states/{refuse,hold}.*
 	rota cancel "$job" >/dev/null 2>&1 || true
 	touch go go_other
 	eventually has_left "$job"
 	[ ! -v other ] || eventually has_left "$other"
+	[ ! -v server ] || kill -KILL "$server" 2>/dev/null || true
+	umount -l mount 2>/dev/null || true
+}
+
+# fuse_up: mount a file system of the owner on `mount`; its server is `server`.
+fuse_up() {
+	need_root
+	[ -c /dev/fuse ] || skip "the kernel has no FUSE"
+	mkdir -p mount
+	rm -f mounted
+	python3 "$ROTA_SOURCE/tests/system/fuse_files.py" "$PWD/mount" "$(id -u "$EVE")" "$(id -g "$EVE")" >mounted 3>&- &
+	server=$!
+	eventually grep -q mounted mounted
+}
+
+# suspend_without_server: remount as users mount, and suspend the step while the server does not answer.
+suspend_without_server() {
+	mount -i -o remount,bind,nosuid,nodev mount
+	run -1 stat mount/file
+	[[ $output = *"Permission denied"* ]]
+	kill -STOP "$server"
+	rota suspend "$job"
+	eventually is_suspended
+	kill -CONT "$server"
 }
 
 owner() {
@@ -197,6 +226,17 @@ goes_on() {
 	rota resume "$job"
 	eventually states_are running running
 	goes_on
+}
+
+@test "a step whose process has a file of FUSE open gives its GPUs back, and the server is not asked" {
+	suspend_without_server
+	[ "$(gpus)" = "free free" ]
+}
+
+@test "a step whose process has a GPU by FUSE open keeps its GPUs, also if the mount has no devices any more" {
+	suspend_without_server
+	[ "$(gpus)" = "$job $job" ]
+	grep -q "attempt $job.0.1 keeps its GPUs while it is suspended: a process has one open" "$ROTA_HOME/log/launcher.n1.log"
 }
 
 @test "if one does not leave, none does, and the step is suspended all the same" {
