@@ -1,6 +1,6 @@
 -- What checkpoints of each driver contain, as a table of data.
 --
--- Called by: internal.checkpoint_now (sql/checkpoint/verb.sql) and internal.checkpoint_small (sql/checkpoint/place.sql).
+-- Called by: internal.checkpoint_now (sql/checkpoint/verb.sql) and internal.checkpoint_memory (sql/checkpoint/place.sql).
 -- Invariants:
 -- - The drivers are those of procmgr/checkpoint/driver.c. The row of script:NAME is script.
 

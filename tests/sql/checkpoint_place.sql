@@ -107,5 +107,23 @@ update rota.checkpoint set needs = '{"kernel": "6.1"}' where job_id in (:j, :k);
 select t.has('n1', '{"kernel": "6.1"}'), t.has('n2', '{"kernel": "6.2"}'), t.has('n3', '{"kernel": "6.2"}') \g /dev/null
 select is((select string_agg(p.job_id || ':' || (select string_agg(x, ',' order by x) from unnest(p.exclude) x), ' ' order by p.job_id) from api.schedule_pending(array[:j, :k, :none]::bigint[], '{0,0,0}') p),
 	format('%s:n1,n2,n3 %s:n2,n3,n4', :j, :k), 'each by its own checkpoint');
+-- Nodes are read once for all steps, whatever their checkpoints need.
+create function t.many() returns boolean language plpgsql as $$
+declare
+	v_before bigint := t.read();
+begin
+	-- 20 steps, of which the first needs memory, the second facts, and the third nodes of these names
+	perform from api.schedule_pending((select array_agg(j.job_id order by g) from generate_series(1, 20) g join t.three j on j.nr = g % 3), array_fill(0, array[20]));
+	return t.read() - v_before < 3 * (select count(*) from rota.node);
+end $$;
+create function t.read() returns bigint language sql as $$
+	select seq_tup_read + idx_tup_fetch from pg_stat_xact_user_tables where relid = 'rota.node'::regclass $$;
+create table t.three as select * from (values (0, :m), (1, :j), (2, :b)) v (nr, job_id);
+insert into rota.node (name, cpus, mem_mb, found) select 'x' || x, 4, 4000, '{}' from generate_series(1, 200) x;
+insert into rota.partition_node (partition, node_id) select 'main', node_id from rota.node where name like 'x%';
+update rota.checkpoint set driver = 'dmtcp' where job_id = :m;
+update rota.checkpoint set needs = '{"nodes": "n1,n3"}' where job_id = :b;
+select is(array(select cardinality(p.exclude) from api.schedule_pending(array[:m, :j, :b]::bigint[], '{0,0,0}') p), '{204,3,202}', 'of many nodes');
+select is(t.many(), true, 'which are read once');
 select * from finish();
 rollback;
