@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
@@ -36,13 +37,40 @@ static int64_t kilobytes(const char *status, const char *word)
 	return kb < 0 ? 0 : kb;
 }
 
+static bool has_ended(const char *status)
+{
+	const char *state = proc_file_field(status, "State:");
+	return !state || strchr("ZX", *state);
+}
+
+/* Find a thread of the process that has not ended, and read its status. Returns 0 if there is none. */
+static pid_t find_thread(pid_t pid, char *status, size_t size)
+{
+	char path[64];
+	pid_t found = 0;
+	snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
+	DIR *dir = opendir(path);
+	for (struct dirent *name; dir && found == 0 && (name = readdir(dir));)
+		if (isdigit((unsigned char)*name->d_name) && proc_file_read((pid_t)atol(name->d_name), "status", status, size) &&
+		    !has_ended(status))
+			found = (pid_t)atol(name->d_name);
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* A process whose first thread has ended lives as long as it has others. */
 static bool read_process(pid_t pid, struct descendants_process *p)
 {
 	char text[8192];
 	proc_file_read(pid, "status", text, sizeof text);
-	const char *state = proc_file_field(text, "State:"), *uid = proc_file_field(text, "Uid:");
+	p->thread = pid;
+	if (has_ended(text) &&
+	    (proc_file_number(text, "Threads:") <= 1 || (p->thread = find_thread(pid, text, sizeof text)) == 0))
+		return false;
+	const char *uid = proc_file_field(text, "Uid:");
 	int64_t parent = proc_file_number(text, "PPid:");
-	if (!state || parent < 0 || !uid || strchr("ZX", *state))
+	if (parent < 0 || !uid)
 		return false;
 	p->pid = pid;
 	p->parent = (pid_t)parent;

@@ -10,6 +10,7 @@
 
 struct descendants_process {
 	pid_t pid, parent;
+	pid_t thread; /* a thread that has not ended: the kernel shows the memory of the process by no other */
 	uid_t uid;
 	int64_t resident_kb; /* resident anonymous and shared memory; a shared page counts in each process */
 };

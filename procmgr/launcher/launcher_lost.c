@@ -72,7 +72,7 @@ struct search {
 /* Does the environment of the process have the attempt's tag? */
 static bool has_tag(const struct search *s, const struct descendants_process *p)
 {
-	char *path = xasprintf("/proc/%ld/environ", (long)p->pid), *variable = NULL;
+	char *path = xasprintf("/proc/%ld/environ", (long)p->thread), *variable = NULL;
 	FILE *file = p->uid == s->owner || p->uid == geteuid() ? fopen(path, "re") : NULL;
 	size_t size = 0;
 	bool found = false;
