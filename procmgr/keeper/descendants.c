@@ -43,13 +43,19 @@ static bool has_ended(const char *status)
 	return !state || strchr("ZX", *state);
 }
 
+/* Open the folder that has a folder for each thread of the process. */
+static DIR *open_threads(pid_t pid)
+{
+	char path[64];
+	snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
+	return opendir(path);
+}
+
 /* Find a thread of the process that has not ended, and read its status. Returns 0 if there is none. */
 static pid_t find_thread(pid_t pid, char *status, size_t size)
 {
-	char path[64];
 	pid_t found = 0;
-	snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
-	DIR *dir = opendir(path);
+	DIR *dir = open_threads(pid);
 	for (struct dirent *name; dir && found == 0 && (name = readdir(dir));)
 		if (isdigit((unsigned char)*name->d_name) && proc_file_read((pid_t)atol(name->d_name), "status", status, size) &&
 		    !has_ended(status))
@@ -125,6 +131,30 @@ void descendants_each(descendants_root *root, void *arg, uid_t only, void (*each
 			each(&e->process, sum);
 	}
 	free(all.list);
+}
+
+struct thread_search {
+	bool (*is_it)(pid_t thread, const void *data);
+	const void *data;
+	bool found;
+};
+
+static void search_threads(const struct descendants_process *p, void *arg)
+{
+	struct thread_search *search = arg;
+	DIR *dir = search->found ? NULL : open_threads(p->pid);
+	for (struct dirent *name; dir && !search->found && (name = readdir(dir));)
+		search->found = isdigit((unsigned char)*name->d_name) && search->is_it((pid_t)atol(name->d_name), search->data);
+	if (dir)
+		closedir(dir);
+}
+
+bool descendants_have_thread(descendants_root *root, void *arg, uid_t only, bool (*is_it)(pid_t thread, const void *data),
+			     const void *data)
+{
+	struct thread_search search = {is_it, data, false};
+	descendants_each(root, arg, only, search_threads, &search);
+	return search.found;
 }
 
 struct signalled {

@@ -22,6 +22,10 @@ typedef bool descendants_root(const struct descendants_process *p, void *arg);
 void descendants_each(descendants_root *root, void *arg, uid_t only, void (*each)(const struct descendants_process *p, void *sum),
 		      void *sum);
 
+/* Returns true if is_it() returns true for some thread of these processes. */
+bool descendants_have_thread(descendants_root *root, void *arg, uid_t only, bool (*is_it)(pid_t thread, const void *data),
+			     const void *data);
+
 /* Send a signal to the roots and all their descendants that run as the user `only`, except to the process `but`. Signal 0 only
  * counts. Returns the number of processes. */
 int descendants_signal(descendants_root *root, void *arg, uid_t only, int signal, pid_t but);

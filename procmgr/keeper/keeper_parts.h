@@ -405,8 +405,8 @@ void keeper_group_remove(struct keeper *k);
 
 /* keeper_sweep.c */
 void keeper_sweep_signal(const struct keeper *k, int signal); /* send a signal to every process of the step */
-/* Returns true if is_it() returns true for some process of the step. */
-bool keeper_sweep_has(const struct keeper *k, bool (*is_it)(pid_t process, const void *arg), const void *arg);
+/* Returns true if is_it() returns true for some thread of the step. */
+bool keeper_sweep_has(const struct keeper *k, bool (*is_it)(pid_t thread, const void *arg), const void *arg);
 /* Send a signal to every process of the step except `but`. */
 void keeper_sweep_signal_others(const struct keeper *k, int signal, pid_t but);
 /* Send a signal to every process of the step, except `but`, that handles the signal. Returns their number. */

@@ -40,25 +40,10 @@ int keeper_sweep_signal_handlers(const struct keeper *k, int signal, pid_t but)
 			  : descendants_signal_handlers(is_child, NULL, k->owner.uid, signal, but);
 }
 
-struct sweep_search {
-	bool (*is_it)(pid_t process, const void *arg);
-	const void *arg;
-	bool found;
-};
-
-static void search_process(const struct descendants_process *p, void *data)
+bool keeper_sweep_has(const struct keeper *k, bool (*is_it)(pid_t thread, const void *arg), const void *arg)
 {
-	struct sweep_search *search = data;
-	search->found = search->found || search->is_it(p->pid, search->arg);
-}
-
-bool keeper_sweep_has(const struct keeper *k, bool (*is_it)(pid_t process, const void *arg), const void *arg)
-{
-	struct sweep_search search = {is_it, arg, false};
-	if (k->cgroups)
-		return cgroups_have_thread(k->cgroups, k->name, is_it, arg);
-	descendants_each(is_child, NULL, k->owner.uid, search_process, &search);
-	return search.found;
+	return k->cgroups ? cgroups_have_thread(k->cgroups, k->name, is_it, arg)
+			  : descendants_have_thread(is_child, NULL, k->owner.uid, is_it, arg);
 }
 
 void keeper_sweep_freeze(struct keeper *k, bool frozen)

@@ -47,18 +47,25 @@ static void keep_process(const struct descendants_process *p, void *kept)
 	*(struct descendants_process *)kept = *p;
 }
 
+static bool is_same(pid_t thread, const void *wanted)
+{
+	return thread == *(const pid_t *)wanted;
+}
+
 static void test_first_ended(void **state)
 {
 	(void)state;
 	pid_t pid = start_without_first();
 	struct descendants_process seen = {0};
 	descendants_each(is_root, &pid, DESCENDANTS_OF_ANY_USER, keep_process, &seen);
+	bool searched = descendants_have_thread(is_root, &pid, DESCENDANTS_OF_ANY_USER, is_same, &seen.thread);
 	int status, found = descendants_signal(is_root, &pid, DESCENDANTS_OF_ANY_USER, 0, 0);
 	bool killed = descendants_kill(is_root, &pid, DESCENDANTS_OF_ANY_USER);
 	if (!killed)
 		kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(found, 1);
+	assert_true(searched);
 	assert_true(killed);
 	assert_int_equal(seen.pid, pid);
 	assert_int_not_equal(seen.thread, pid);
