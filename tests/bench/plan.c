@@ -1,6 +1,7 @@
-/* plan.c - measures one whole scheduling cycle without I/O: `plan STEPS NODES RESERVATIONS TURNS`. Each step needs several
- * nodes, and no two steps are alike. None fits now, because the nodes are full of steps that end at different times. Prints the median
- * of TURNS cycles in milliseconds of CPU time. tests/bench/depth.py runs it. It uses only jobmgr/schedule. */
+/* plan.c - measures one whole scheduling cycle without I/O: `plan STEPS NODES RESERVATIONS TURNS [EXCLUDED]`. Each step needs several
+ * nodes, and no two steps are alike. None fits now, because the nodes are full of steps that end at different times. Each step excludes
+ * EXCLUDED nodes (default: 0), as one does that lacks there what its checkpoint needs. Prints the median of TURNS cycles in milliseconds
+ * of CPU time. tests/bench/depth.py runs it. It uses only jobmgr/schedule. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -34,9 +35,12 @@ static struct schedule_snapshot cluster(int nodes)
 	return s;
 }
 
-static void queue(struct schedule_snapshot *s, int steps, int nodes)
+static void queue(struct schedule_snapshot *s, int steps, int nodes, int excluded)
 {
 	struct schedule_pending *pending = xcalloc((size_t)steps, sizeof *pending);
+	const char **names = xcalloc((size_t)nodes, sizeof *names);
+	for (int i = 0; i < nodes; i++)
+		names[i] = s->nodes[i].name;
 	for (int i = 0; i < steps; i++)
 		pending[i] = (struct schedule_pending){.job = i + 1,
 						       .name = "s",
@@ -44,6 +48,8 @@ static void queue(struct schedule_snapshot *s, int steps, int nodes)
 						       .array_free_slots = -1,
 						       .with_set = -1,
 						       .nodes_min = 2 + i % (nodes / 4 + 1),
+						       .exclude = names,
+						       .exclude_count = (size_t)excluded,
 						       .cpus_per_task = 1 + i % 7,
 						       .mem_mb = i,
 						       .time_limit_s = 600 + i % 5000};
@@ -59,13 +65,13 @@ static int compare(const void *a, const void *b)
 
 int main(int argc, char **argv)
 {
-	if (argc != 5)
-		return fputs("Usage: plan STEPS NODES RESERVATIONS TURNS\n", stderr) < 0 ? 1 : 2;
-	int steps = atoi(argv[1]), nodes = atoi(argv[2]), turns = atoi(argv[4]);
+	if (argc < 5 || argc > 6)
+		return fputs("Usage: plan STEPS NODES RESERVATIONS TURNS [EXCLUDED]\n", stderr) < 0 ? 1 : 2;
+	int steps = atoi(argv[1]), nodes = atoi(argv[2]), turns = atoi(argv[4]), excluded = argc > 5 ? atoi(argv[5]) : 0;
 	struct schedule_policy policy = {.backfill = true, .reservations = atoi(argv[3])};
 	struct schedule_snapshot s = cluster(nodes);
 	double *took = xcalloc((size_t)turns, sizeof *took);
-	queue(&s, steps, nodes);
+	queue(&s, steps, nodes, excluded);
 	for (int i = 0; i < turns; i++) {
 		struct timespec before, after;
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
