@@ -7,14 +7,19 @@
 #include "procmgr/checkpoint/checkpoint.h"
 #include "procmgr/checkpoint/criu_init.h"
 #include "procmgr/checkpoint/dmtcp_guard.h"
+#include "procmgr/checkpoint/dmtcp_tasks.h"
+
+enum { EXIT_AGAIN = 85 };
 
 static int usage(void)
 {
 	fputs("usage: rota-checkpoint CONFIG DRIVER DIR ASKED start PROGRAM ARGUMENT...\n"
+	      "       rota-checkpoint CONFIG DRIVER DIR ASKED task PROGRAM ARGUMENT...\n"
 	      "       rota-checkpoint CONFIG DRIVER DIR ASKED choose PROGRAM ARGUMENT...\n"
 	      "       rota-checkpoint CONFIG DRIVER DIR ASKED take [WHY NOT]\n"
 	      "       rota-checkpoint CONFIG DRIVER DIR ASKED end again|well\n"
 	      "       rota-checkpoint run INPUT OUTPUT ERROR PROGRAM ARGUMENT...\n"
+	      "       rota-checkpoint join SECONDS INPUT OUTPUT ERROR PROGRAM ARGUMENT...\n"
 	      "       rota-checkpoint criu launch FOLDER PROGRAM ARGUMENT...\n"
 	      "       rota-checkpoint criu restore FOLDER SECONDS\n"
 	      "       rota-checkpoint guard PROGRAMS FOLDER\n"
@@ -42,7 +47,7 @@ static int call_done(char *const *files)
 		return 1;
 	}
 	*slash = '\0';
-	int code = checkpoint_done(&(struct checkpoint){config, driver, dir, asked}, files);
+	int code = checkpoint_done(&(struct checkpoint){config, driver, dir, asked, false}, files);
 	free(dir);
 	return code;
 }
@@ -60,6 +65,16 @@ static int call_guard(const char *programs, const char *folder)
 	return 0;
 }
 
+/* Execute the program of one of several tasks as soon as all tasks run under DMTCP. */
+static int call_join(int seconds, char *const *files, char *const *argv)
+{
+	struct err e;
+	if (dmtcp_tasks_join(seconds, &e))
+		return checkpoint_run(files, argv[0], argv);
+	fprintf(stderr, "rota-checkpoint: %s\n", e.message);
+	return EXIT_AGAIN;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
@@ -68,6 +83,8 @@ int main(int argc, char **argv)
 	}
 	if (argc >= 6 && strcmp(argv[1], "run") == 0)
 		return checkpoint_run(argv + 2, argv[5], argv + 5);
+	if (argc >= 7 && strcmp(argv[1], "join") == 0)
+		return call_join(atoi(argv[2]), argv + 3, argv + 6);
 	if (argc == 1 && getenv("CRTOOLS_SCRIPT_ACTION"))
 		return criu_init_script();
 	if (argc >= 3 && strcmp(argv[1], "criu") == 0)
@@ -84,8 +101,8 @@ int main(int argc, char **argv)
 		return checkpoint_devices(argv[1], argv[3]);
 	if (argc < 6)
 		return usage();
-	struct checkpoint c = {argv[1], argv[2], argv[3], argv[4]};
-	if (strcmp(argv[5], "start") == 0 && argc >= 8)
+	struct checkpoint c = {argv[1], argv[2], argv[3], argv[4], strcmp(argv[5], "task") == 0};
+	if ((strcmp(argv[5], "start") == 0 || c.is_task) && argc >= 8)
 		return checkpoint_start(&c, argv[6], argv + 7);
 	if (strcmp(argv[5], "choose") == 0 && argc >= 8)
 		return checkpoint_choose(&c, argv[6], argv + 7);

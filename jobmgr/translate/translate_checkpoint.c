@@ -55,6 +55,24 @@ static void check_restored(struct translation *t, const struct translate_step *s
 	}
 }
 
+/* Refuse a script that runs once for each task, unless its driver saves the tasks together: dmtcp does, on one node. */
+static void check_tasks(struct translation *t, const struct translate_step *s)
+{
+	const char *driver = checkpoint_driver(t, s), *run = json_string_value(translate_value(t, s, OPTION_ID_RUN));
+	if (!driver || !run || strcmp(run, "tasks") != 0)
+		return;
+	if (strcmp(driver, "dmtcp") != 0) {
+		translate_refuse(t, translate_find_line(t, s, OPTION_ID_CHECKPOINT), "--checkpoint",
+				 "the script of the step runs once for each task");
+		translate_hint(t, "have one script start the tasks with rota run, and save them together; or write "
+				  "--checkpoint=dmtcp --nodes=1");
+	} else if (s->ntasks > 1 && s->nodes_max != 1) {
+		translate_refuse(t, translate_find_line(t, s, OPTION_ID_CHECKPOINT), "--checkpoint",
+				 "dmtcp saves tasks together only if they run on one node");
+		translate_hint(t, "add --nodes=1");
+	}
+}
+
 static bool step_has_gpus(struct translation *t, const struct translate_step *s)
 {
 	int which = translate_choose_rival(t, s, OPTION_ID_GPUS, OPTION_ID_GPUS_PER_NODE);
@@ -94,7 +112,6 @@ void translate_checkpoint_check(struct translation *t, const struct translate_st
 {
 	static const enum option_id others[] = {OPTION_ID_CHECKPOINT_SIGNAL, OPTION_ID_CHECKPOINT_INTERVAL,
 						OPTION_ID_CHECKPOINT_BEFORE, OPTION_ID_CHECKPOINT_KEEP, OPTION_ID_CHECKPOINT_DIR};
-	const char *run = json_string_value(translate_value(t, s, OPTION_ID_RUN));
 	int64_t limit = translate_number(t, s, OPTION_ID_TIME, 0),
 		before = translate_number(t, s, OPTION_ID_CHECKPOINT_BEFORE, 0);
 	bool has_driver = checkpoint_driver(t, s) != NULL;
@@ -106,11 +123,7 @@ void translate_checkpoint_check(struct translation *t, const struct translate_st
 				 "the step is not checkpointed");
 		translate_hint(t, "add --checkpoint=app");
 	}
-	if (has_driver && run && strcmp(run, "tasks") == 0) {
-		translate_refuse(t, translate_find_line(t, s, OPTION_ID_CHECKPOINT), "--checkpoint",
-				 "the script of the step runs once for each task");
-		translate_hint(t, "have one script start the tasks with rota run, and save them together");
-	}
+	check_tasks(t, s);
 	check_restored(t, s);
 	check_image(t, s);
 	if (has_driver && limit > 0 && before >= limit)

@@ -9,6 +9,7 @@ struct checkpoint {
 	const char *driver; /* --checkpoint: app, auto, dmtcp, criu or script:NAME */
 	const char *dir;    /* folder for checkpoints (--checkpoint-dir), absolute */
 	const char *asked;  /* file in which the keeper says for what reason the program was signalled last */
+	bool is_task;	    /* the program is one of the step's tasks (--run=tasks) */
 };
 
 /* Find the latest whole checkpoint, set the environment variables that name it, and execute the program. Returns an exit code

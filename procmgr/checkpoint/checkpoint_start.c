@@ -20,6 +20,7 @@
 #include "procmgr/checkpoint/checkpoint_call.h"
 #include "procmgr/checkpoint/checkpoint_folder.h"
 #include "procmgr/checkpoint/checkpoint_step.h"
+#include "procmgr/checkpoint/checkpoint_tasks.h"
 #include "procmgr/checkpoint/checkpoint_tmpdir.h"
 #include "procmgr/checkpoint/driver.h"
 
@@ -41,7 +42,7 @@ static bool is_listed(const char *name, const json_t *list)
 static void clean_entry(int folder, const char *name, void *arg)
 {
 	bool ours = isdigit((unsigned char)*name) || strncmp(name, "next.", 5) == 0;
-	if (ours && !is_listed(name, arg))
+	if (ours && !is_listed(name, arg) && !checkpoint_tasks_is_file(name))
 		folder_remove(folder, name);
 }
 
@@ -168,18 +169,24 @@ static bool keep_scripts(const struct checkpoint *c, int step, const char **prog
 	return kept;
 }
 
-/* Execute the program from the checkpoint that the database's answer `from` names. Returns only after an error, with the exit
- * code of this process. */
-static int start_from(const struct checkpoint *c, const struct driver_use *use, const json_t *from, bool restores,
+/* Make the folder of the step ready for this attempt: remove what earlier attempts have left, and make a folder to write to. */
+static bool make_ready(int step, const json_t *from, struct err *e)
+{
+	folder_each(step, clean_entry, json_object_get(from, "kept"));
+	return make_next(step, e);
+}
+
+/* Execute the program from the checkpoint that the database's answer `from` names. `tell`: descriptor by which task 0 tells the other
+ * tasks; -1: there are no others, or this is one of them. Returns only after an error, with the exit code of this process. */
+static int start_from(const struct checkpoint *c, const struct driver_use *use, const json_t *from, bool restores, int tell,
 		      const char *program, char **argv)
 {
 	struct err e;
 	char **instead = NULL;
 	int step = checkpoint_step_open(c, true, &e);
+	bool follows = checkpoint_tasks_are_several(c) && tell < 0;
 	crash_point(CRASH_checkpoint_chosen);
-	if (step >= 0)
-		folder_each(step, clean_entry, json_object_get(from, "kept"));
-	bool ready = step >= 0 && make_next(step, &e) &&
+	bool ready = step >= 0 && (follows || make_ready(step, from, &e)) &&
 		     (!use->driver->restores_processes || keep_scripts(c, step, &program, argv, &e));
 	if (step >= 0)
 		close(step);
@@ -187,7 +194,7 @@ static int start_from(const struct checkpoint *c, const struct driver_use *use, 
 		checkpoint_step_export(c, from);
 		ready = restores ? use->driver->restart(use, &instead, &e) : use->driver->launch(use, &instead, &e);
 	}
-	if (!ready) {
+	if (!ready || (tell >= 0 && !checkpoint_tasks_tell(tell, from, restores, &e))) {
 		checkpoint_step_error(&e); /* the step is queued again, which is counted */
 		return EXIT_AGAIN;
 	}
@@ -213,30 +220,62 @@ static const char *find_script(const struct checkpoint *c, const char *program, 
 	return found;
 }
 
-int checkpoint_start(const struct checkpoint *c, const char *program, char **argv)
+/* Start a task that is not task 0 from the checkpoint that task 0 has chosen. Returns only after an error, with the exit code of this
+ * process. */
+static int start_other(const struct checkpoint *c, struct driver_use *use, const char *program, char **argv)
 {
 	struct err e;
-	struct conf conf;
-	struct driver_use use = {.script = find_script(c, program, argv)};
-	char why[DRIVER_WHY_SIZE];
-	if (!conf_load(&conf, c->config, &e) || !driver_choose(c->driver, &conf, c->dir, program, &use, why, &e))
-		return checkpoint_step_error(&e);
+	bool restores;
+	json_t *from = checkpoint_tasks_await(c, &restores, &e);
+	int code = EXIT_AGAIN;
+	if (from) {
+		checkpoint_step_wait(use, from);
+		code = start_from(c, use, from, restores, -1, program, argv);
+	} else {
+		checkpoint_step_error(&e);
+	}
+	json_decref(from);
+	return code;
+}
+
+/* Choose a checkpoint, and start the program from it. `tell` is as for start_from(). Returns only after an error, with the exit
+ * code of this process. */
+static int start_first(const struct checkpoint *c, struct driver_use *use, const char *why, int tell, const char *program,
+		       char **argv)
+{
+	struct err e;
 	bool restores = false, ready = false;
 	json_t *from = choose_generation(c, &e);
-	if (from && !(ready = find_restore(&use, from, &restores, &e) && restore_tmpdir(from, &e)))
+	if (from && !(ready = find_restore(use, from, &restores, &e) && restore_tmpdir(from, &e)))
 		report_unmet(c, from, &e);
 	/* An attempt that has ended stops here: the files may be those of the next attempt. */
-	json_t *begun = ready ? checkpoint_call(c->config, "began", describe_start(&use, why), CALL_LONG_S, &e) : NULL;
+	json_t *begun = ready ? checkpoint_call(c->config, "began", describe_start(use, why), CALL_LONG_S, &e) : NULL;
 	int code = EXIT_AGAIN;
 	if (begun) {
-		checkpoint_step_wait(&use, from);
-		code = start_from(c, &use, from, restores, program, argv);
+		checkpoint_step_wait(use, from);
+		code = start_from(c, use, from, restores, tell, program, argv);
 	} else {
 		checkpoint_step_error(&e);
 	}
 	json_decref(begun);
 	json_decref(from);
 	return code;
+}
+
+int checkpoint_start(const struct checkpoint *c, const char *program, char **argv)
+{
+	struct err e;
+	struct conf conf;
+	struct driver_use use = {.script = find_script(c, program, argv), .is_task = c->is_task};
+	char why[DRIVER_WHY_SIZE];
+	int tell = -1;
+	if (!conf_load(&conf, c->config, &e) || !driver_choose(c->driver, &conf, c->dir, program, &use, why, &e))
+		return checkpoint_step_error(&e);
+	if (checkpoint_tasks_are_several(c) && checkpoint_tasks_rank() > 0)
+		return start_other(c, &use, program, argv);
+	if (checkpoint_tasks_are_several(c) && (tell = checkpoint_tasks_lead(c, &e)) < 0)
+		return checkpoint_step_error(&e);
+	return start_first(c, &use, why, tell, program, argv);
 }
 
 int checkpoint_choose(const struct checkpoint *c, const char *program, char *const *argv)

@@ -1,6 +1,6 @@
 /* dmtcp_process.c - finds processes that DMTCP cannot save.
  *
- * Called by: driver_dmtcp.c. */
+ * Called by: driver_dmtcp.c, dmtcp_tasks.c. */
 #include "procmgr/checkpoint/dmtcp_process.h"
 
 #include <limits.h>
@@ -14,7 +14,7 @@
 #include "procmgr/checkpoint/program_file.h"
 
 /* dmtcp_command lists processes as NAME[VIRTUAL PID:PID]@HOST. */
-static bool process_is_listed(const char *list, pid_t pid)
+bool dmtcp_process_is_listed(const char *list, pid_t pid)
 {
 	char entry[32];
 	snprintf(entry, sizeof entry, ":%d]@", (int)pid);
@@ -45,7 +45,7 @@ static bool process_would_be_saved(pid_t pid, const char *list, struct err *e)
 	const char *slash = strrchr(path, '/');
 	if ((!slash || strcmp(slash + 1, "mtcp_restart") != 0) && access(path, R_OK) == 0 && !program_file_is_dynamic(path, &why))
 		return err_set(e, "process %d would not be saved: %.400s", (int)pid, why.message);
-	return process_is_listed(list, pid) ||
+	return dmtcp_process_is_listed(list, pid) ||
 	       err_set(e, "process %d would not be saved: \"%.300s\" does not run under DMTCP", (int)pid, path);
 }
 
@@ -70,7 +70,7 @@ static bool process_can_be_saved(const struct process_item *all, int count, pid_
 {
 	if (!process_tree_is_shown(pid, e))
 		return false;
-	if (!manager || process_is_listed(list, pid) || !process_tree_has(all, count, pid, manager))
+	if (!manager || dmtcp_process_is_listed(list, pid) || !process_tree_has(all, count, pid, manager))
 		return process_would_be_saved(pid, list, e);
 	char path[PATH_MAX];
 	return !process_tree_program(pid, path) || /* the process has ended meanwhile */

@@ -7,7 +7,9 @@
 
 #include "lib/err.h"
 
-/* Is each process of the step in `list`, the output of dmtcp_command? If not, the error names the first that is not. `root`: the
+/* Is the process in `list`, the output of dmtcp_command? */
+bool dmtcp_process_is_listed(const char *list, pid_t pid);
+/* Is each process of the step in `list`? If not, the error names the first that is not. `root`: the
  * step's first process, a child of the keeper, which is also the parent of processes whose parents have ended. Programs of Rota
  * and the coordinator are not looked for. */
 bool dmtcp_process_all_listed(pid_t root, const char *list, const char *coordinator, struct err *e);

@@ -1,12 +1,11 @@
 /* driver_dmtcp.c - the driver dmtcp: DMTCP saves all processes of the step as they are, and restores them.
  *
  * Called by: checkpoint.c, through driver.c.
- * DMTCP writes images to the folder next.images, beside ROTA_CHECKPOINT_DIR. The images have that path in them, so it is the same
- * in all attempts. The folder ROTA_CHECKPOINT_DIR.run has the socket of the attempt's coordinator, DMTCP's temporary files, and
- * the file "port" with the port of the guard and the pid of the program.
+ * DMTCP writes images to the folder next.images, beside ROTA_CHECKPOINT_DIR; those of one of several tasks to a folder task.N in it.
+ * The images have that path in them, so it is the same in all attempts. The folder ROTA_CHECKPOINT_DIR.run has the attempt's
+ * coordinator, which task 0 starts, and the file "port" with the port of the guard and the pid of task 0.
  * Invariants:
- * - dmtcp_restart becomes the first process of the step, in place of the program. So the keeper, the cgroup and the time limit of
- *   the step apply to the restored processes.
+ * - dmtcp_restart becomes the first process of a task, in place of the program. So keeper, cgroup and time limit apply to it.
  * - A checkpoint that would lack a process of the step fails. */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +26,7 @@
 #include "procmgr/checkpoint/dmtcp_guard.h"
 #include "procmgr/checkpoint/dmtcp_process.h"
 #include "procmgr/checkpoint/dmtcp_space.h"
+#include "procmgr/checkpoint/dmtcp_tasks.h"
 #include "procmgr/checkpoint/driver.h"
 #include "procmgr/checkpoint/program_file.h"
 #include "procmgr/record/bounded_run.h"
@@ -68,6 +68,39 @@ static int open_images(struct err *e)
 	return fd;
 }
 
+/* Returns the number of the task in which this process runs. */
+static int own_rank(void)
+{
+	return atoi(dmtcp_variable("ROTA_TASK_ID"));
+}
+
+/* Returns the path of the folder of this task in `folder`, a folder of images, which it frees; malloc'ed. */
+static char *own_path(char *folder)
+{
+	char name[DMTCP_TASK_NAME_SIZE], *path = folder;
+	if (dmtcp_tasks_folder(own_rank(), name)) {
+		path = xasprintf("%s/%s", folder, name);
+		free(folder);
+	}
+	return path;
+}
+
+/* Open the folder of a task in `folder`, a folder of images. Returns a descriptor, -1 with an error. */
+static int open_task(int folder, int rank, struct err *e)
+{
+	char name[DMTCP_TASK_NAME_SIZE];
+	return folder_open_own(folder, dmtcp_tasks_folder(rank, name) ? name : ".", true, e);
+}
+
+/* Open the folder to which DMTCP writes the images of this task. */
+static int open_own_images(struct err *e)
+{
+	int images = open_images(e), own = images >= 0 ? open_task(images, own_rank(), e) : -1;
+	if (images >= 0)
+		close(images);
+	return own;
+}
+
 /* Returns true if only root and the user can exchange the folder `dir` or one above it: the script and the images are passed to
  * DMTCP by their paths. A folder that does not exist yet will belong to the user. */
 static bool dir_is_safe(const char *dir, struct err *e)
@@ -97,7 +130,10 @@ static bool dmtcp_detect(const struct driver_use *use, const char *program, stru
 		if (!there)
 			return false;
 	}
-	if (program && (atoi(dmtcp_variable("ROTA_NNODES")) > 1 || atoi(dmtcp_variable("ROTA_NTASKS")) > 1))
+	bool several = dmtcp_tasks_count() > 1;
+	if (program && use->is_task && atoi(dmtcp_variable("ROTA_NNODES")) > 1)
+		return err_set(e, "DMTCP saves tasks of one node together, and this step has several nodes");
+	if (program && !use->is_task && (several || atoi(dmtcp_variable("ROTA_NNODES")) > 1))
 		return err_set(e, "the step has several tasks, and MPI programs need MANA, which a driver script:NAME of the "
 				  "site may start");
 	return !program || (dir_is_safe(use->dir, e) && program_file_is_dynamic(program, e));
@@ -134,15 +170,29 @@ static bool write_port(int port, struct err *e)
 	return good;
 }
 
-/* Start the coordinator of this attempt. Returns the command line with which `program`, one of DMTCP's programs, joins it,
- * malloc'ed with room for `count` further arguments; NULL with an error. */
+/* Find the coordinator of this attempt, which task 0 starts. `watch`: a function to run beside the coordinator of a program that
+ * is restored; NULL: none. Returns the port of its guard, -1 with an error. */
+static int find_coordinator(const struct driver_use *use, const char *folder, void (*watch)(int port, void *arg), struct err *e)
+{
+	int port = -1, root;
+	if (own_rank() > 0 && !read_port(&port, &root))
+		err_set(e, "task 0 has started no coordinator");
+	else if (own_rank() == 0)
+		port = dmtcp_guard_start(&(struct dmtcp_guard){use->folder, folder, watch, (void *)use}, e);
+	bool good = port > 0 && (own_rank() > 0 || write_port(port, e)) &&
+		    (dmtcp_tasks_count() == 1 || dmtcp_tasks_note(folder, own_rank(), watch != NULL, e));
+	return good ? port : -1;
+}
+
+/* Returns the command line with which `program`, one of DMTCP's programs, joins the coordinator of this attempt, malloc'ed with room
+ * for `count` further arguments; NULL with an error. */
 static char **join_coordinator(const struct driver_use *use, const char *program, void (*watch)(int port, void *arg),
 			       size_t count, struct err *e)
 {
 	char *folder = run_path("");
-	int port = dmtcp_guard_start(&(struct dmtcp_guard){use->folder, folder, watch, (void *)use}, e);
+	int port = find_coordinator(use, folder, watch, e);
 	char **all = NULL;
-	if (port > 0 && write_port(port, e)) {
+	if (port > 0) {
 		char *list[] = {xasprintf("%s/%s", use->folder, program),
 				xstrdup("--quiet"),
 				xstrdup("--quiet"),
@@ -152,7 +202,7 @@ static char **join_coordinator(const struct driver_use *use, const char *program
 				xstrdup("--coord-port"),
 				xasprintf("%d", port),
 				xstrdup("--ckptdir"),
-				images_path(),
+				own_path(images_path()),
 				xstrdup("--tmpdir"),
 				xstrdup(folder)};
 		all = xcalloc(sizeof list / sizeof *list + count + 1, sizeof *all);
@@ -188,14 +238,16 @@ static bool dmtcp_launch(const struct driver_use *use, char ***instead, struct e
 	ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
 	self[size > 0 ? size : 0] = '\0';
 	setenv("DMTCP_GZIP", "0", 1); /* compression takes seconds */
-	int images = open_images(e);
-	char **all = *instead = images >= 0 ? join_coordinator(use, "dmtcp_launch", NULL, 5, e) : NULL;
+	int images = open_own_images(e);
+	char **all = *instead = images >= 0 ? join_coordinator(use, "dmtcp_launch", NULL, 6, e) : NULL;
 	if (images >= 0)
 		close(images);
 	if (!all)
 		return false;
 	add_argument(all, xstrdup(self));
-	add_argument(all, xstrdup("run"));
+	add_argument(all, xstrdup(dmtcp_tasks_count() > 1 ? "join" : "run"));
+	if (dmtcp_tasks_count() > 1)
+		add_argument(all, xasprintf("%d", use->wait_s));
 	for (int fd = 0; fd <= 2; fd++)
 		add_argument(all, path_of(fd));
 	return true;
@@ -222,6 +274,18 @@ static bool is_restoring(const struct driver_use *use, int port)
 	return code == 0 && !strstr(text, "RUNNING=yes");
 }
 
+/* Kill all tasks of a step that has several. */
+static void kill_tasks(void)
+{
+	char *run = run_path("");
+	for (int rank = 0; rank < dmtcp_tasks_count(); rank++) {
+		pid_t pid = dmtcp_tasks_process(run, rank);
+		if (pid > 0)
+			kill(pid, SIGKILL);
+	}
+	free(run);
+}
+
 /* Wait until the restored program goes on. If it does not go on in time, report its checkpoint as useless: the step is queued
  * again, to start from the checkpoint before. */
 static void watch_restart(int port, void *arg)
@@ -241,6 +305,8 @@ static void watch_restart(int port, void *arg)
 	json_t *answer = checkpoint_call(getenv("ROTA_CONFIG"), "refused", report, CALL_LONG_S, &e);
 	if (!answer && read_port(&from, &root) && root > 0)
 		kill(root, SIGKILL);
+	if (!answer)
+		kill_tasks();
 	json_decref(answer);
 }
 
@@ -270,11 +336,10 @@ static void copy_folder(int folder, const char *name, void *arg)
 		close(to);
 }
 
-static bool dmtcp_restart(const struct driver_use *use, char ***instead, struct err *e)
+/* Copy the folders with copies of open files from the checkpoint in the folder `from`, as copy_file() says. */
+static bool copy_folders(const char *from, struct err *e)
 {
-	setenv("DMTCP_FAIL_RC", "85", 1); /* if the restore fails, end with EXIT_AGAIN, so that the step is queued again */
-	const char *from = dmtcp_variable("ROTA_RESTART_DIR");
-	int old = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), images = open_images(e);
+	int old = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), images = open_own_images(e);
 	bool opened = images >= 0 && (old >= 0 || err_sys(e, "could not open folder \"%s\"", from));
 	if (opened)
 		folder_each(old, copy_folder, &images);
@@ -282,21 +347,31 @@ static bool dmtcp_restart(const struct driver_use *use, char ***instead, struct 
 		close(old);
 	if (images >= 0)
 		close(images);
-	char **all = *instead = opened ? join_coordinator(use, "dmtcp_restart", watch_restart, 2, e) : NULL;
-	if (!all)
-		return false;
-	add_argument(all, xstrdup("--restartdir"));
-	add_argument(all, xstrdup(from));
-	return true;
+	return opened;
 }
 
-/* Have all processes of the step joined the coordinator? Stores the coordinator's list of processes in `list`. */
+static bool dmtcp_restart(const struct driver_use *use, char ***instead, struct err *e)
+{
+	setenv("DMTCP_FAIL_RC", "85", 1); /* if the restore fails, end with EXIT_AGAIN, so that the step is queued again */
+	char *from = own_path(xstrdup(dmtcp_variable("ROTA_RESTART_DIR")));
+	char **all = *instead = copy_folders(from, e) ? join_coordinator(use, "dmtcp_restart", watch_restart, 2, e) : NULL;
+	if (all) {
+		add_argument(all, xstrdup("--restartdir"));
+		add_argument(all, xstrdup(from));
+	}
+	free(from);
+	return all != NULL;
+}
+
+/* Have all processes of the step joined the coordinator? Stores the coordinator's list of processes in `list`. `root`: the
+ * process of task 0. */
 static bool all_are_known(const struct driver_use *use, int port, int root, char *list, struct err *e)
 {
 	if (dmtcp_command(use, port, "--list", COMMAND_S, list, LIST_SIZE) != 0)
 		return err_set(e, "the coordinator of DMTCP does not answer");
-	char *coordinator = xasprintf("%s/dmtcp_coordinator", use->folder);
-	bool known = dmtcp_process_all_listed(root, list, coordinator, e);
+	char *coordinator = xasprintf("%s/dmtcp_coordinator", use->folder), *run = run_path("");
+	bool known = dmtcp_tasks_all_listed(run, list, e) && dmtcp_process_all_listed(root, list, coordinator, e);
+	free(run);
 	free(coordinator);
 	return known;
 }
@@ -364,15 +439,46 @@ static void move_entry(int folder, const char *name, void *arg)
 		move->failed = true;
 }
 
+/* Empty the folders of the tasks' images. The folders stay, as the tasks have them open. */
+static bool remove_images(int images, struct err *e)
+{
+	bool good = true;
+	for (int rank = 0; good && rank < dmtcp_tasks_count(); rank++) {
+		int own = open_task(images, rank, e);
+		good = own >= 0;
+		if (good)
+			folder_each(own, remove_any, NULL);
+		if (good)
+			close(own);
+	}
+	return good;
+}
+
+/* Move the images of a task into the folder `next`, into a folder of the task's own if there are several tasks. */
+static bool move_task(int images, int next, int rank, struct err *e)
+{
+	int from = open_task(images, rank, e);
+	struct image_move move = {.to = from >= 0 ? open_task(next, rank, e) : -1};
+	bool opened = move.to >= 0;
+	if (opened) {
+		folder_each(from, remove_script, NULL);
+		folder_each(from, move_entry, &move);
+		close(move.to);
+	}
+	if (from >= 0)
+		close(from);
+	return opened && (!move.failed || err_set(e, "could not move the images of DMTCP to the checkpoint"));
+}
+
 /* Move the images into the folder `next`, where the files of the checkpoint are gathered. Removes all files there first: those of
  * a checkpoint that failed would be restored too. */
 static bool move_images(int images, int next, struct err *e)
 {
-	struct image_move move = {.to = next};
+	bool good = true;
 	folder_each(next, remove_any, NULL);
-	folder_each(images, remove_script, NULL);
-	folder_each(images, move_entry, &move);
-	return !move.failed || err_set(e, "could not move the images of DMTCP to the checkpoint");
+	for (int rank = 0; good && rank < dmtcp_tasks_count(); rank++)
+		good = move_task(images, next, rank, e);
+	return good;
 }
 
 static bool dmtcp_checkpoint(const struct driver_use *use, struct err *e)
@@ -382,11 +488,10 @@ static bool dmtcp_checkpoint(const struct driver_use *use, struct err *e)
 	bool good = next >= 0 && (read_port(&port, &root) || err_set(e, "the program has not started yet")) &&
 		    wait_running(use, port, until, e);
 	if (good) {
-		folder_each(images, remove_any, NULL);
 		/* After an error the coordinator may still be saving, so its files stay where they are until the next
 		 * checkpoint. */
-		good = dmtcp_space_suffices(images, root, e) && save_processes(use, port, root, until, e) &&
-		       move_images(images, next, e);
+		good = remove_images(images, e) && dmtcp_space_suffices(images, root, e) &&
+		       save_processes(use, port, root, until, e) && move_images(images, next, e);
 	}
 	if (images >= 0)
 		close(images);

@@ -76,7 +76,7 @@ static char **make_argv(const struct keeper *k, const char *command, const char 
 
 char **keeper_checkpoint_argv(const struct keeper *k, const char *path, char *const *argv)
 {
-	return make_argv(k, "start", path, argv);
+	return make_argv(k, k->order->spec.per_task ? "task" : "start", path, argv);
 }
 
 void keeper_checkpoint_begin(struct keeper *k)

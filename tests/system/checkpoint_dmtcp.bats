@@ -13,7 +13,8 @@ setup_file() {
 	LINKS=$(mktemp -d "${TMPDIR:-/tmp}/rota-dmtcp.XXXXXX")
 	dmtcp_link
 	[ "$(id -u)" != 0 ] || users_add "$EVE"
-	restored_up --set node.checkpoint_dmtcp="$LINKS" || return 1
+	restored_up --cpus 4 --set node.checkpoint_dmtcp="$LINKS" || return 1
+	talk_make
 	[ "$(id -u)" != 0 ] || folders_add "$EVE"
 }
 
@@ -39,6 +40,20 @@ dmtcp_link() {
 
 teardown() {
 	not_full
+}
+
+# hangs_once SECONDS: of two checkpoints of the job, the first restore of the later one hangs, and is given up after that time. Opens all gates.
+hangs_once() {
+	run -0 rota checkpoint "$job" --wait
+	run -0 rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	rota admin setting change checkpoint_wait_s --value="$1"
+	: >hang
+	run -0 rota restart "$job"
+	eventually eval '[ "$(sql "select state from acct.checkpoint where job_id = $job and generation = 2")" = failed ]'
+	rota admin setting change checkpoint_wait_s --value=60
+	touch go
+	[ "$(sql "select message from acct.checkpoint where job_id = $job and generation = 2")" = "DMTCP did not restore the program within $1 seconds" ]
 }
 
 # first_process: the first process of the step's present attempt, by the port file of its driver.
@@ -222,17 +237,8 @@ first_process() {
 @test "a restore that hangs is given up, and the step goes on from the checkpoint before" {
 	expect counter
 	submit counter
-	run -0 rota checkpoint "$job" --wait
-	run -0 rota checkpoint "$job" --end --wait
-	eventually has_left "$job"
-	rota admin setting change checkpoint_wait_s --value=5
-	: >hang
-	run -0 rota restart "$job"
-	eventually eval '[ "$(sql "select state from acct.checkpoint where job_id = $job and generation = 2")" = failed ]'
-	rota admin setting change checkpoint_wait_s --value=60
-	touch go
+	hangs_once 5
 	is_as_expected
-	[ "$(sql "select message from acct.checkpoint where job_id = $job and generation = 2")" = "DMTCP did not restore the program within 5 seconds" ]
 }
 
 @test "an image that was cut is not run" {
@@ -344,4 +350,235 @@ report() {
 	run -0 owner rota release "$job"
 	is_as_expected
 	[ "$(grep -c . calls)" = 1 ]
+}
+
+# talk_make: the program talk, whose tasks 0 and 1 send each other a number over TCP, back and forth. Task 0 waits at the gates of
+# restored.bash while a number is under way. Further tasks only wait for the last gate.
+talk_make() {
+	cat >"$PROGRAMS/talk.c" <<-'END'
+		#include "gate.h"
+		#include <arpa/inet.h>
+		static int listen_any(void)
+		{
+			struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+			socklen_t size = sizeof address;
+			int fd = socket(AF_INET, SOCK_STREAM, 0);
+			FILE *file = fopen("port.part", "w");
+			if (!file || bind(fd, (struct sockaddr *)&address, size) < 0 || listen(fd, 1) < 0 ||
+			    getsockname(fd, (struct sockaddr *)&address, &size) < 0 || fprintf(file, "%d", ntohs(address.sin_port)) < 0 ||
+			    fclose(file) != 0 || rename("port.part", "port") < 0)
+				exit(1);
+			return accept(fd, NULL, NULL);
+		}
+		static int connect_other(void)
+		{
+			struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+			int fd = socket(AF_INET, SOCK_STREAM, 0), port;
+			FILE *file;
+			while (!(file = fopen("port", "r")))
+				usleep(20000);
+			if (fscanf(file, "%d", &port) != 1)
+				exit(1);
+			address.sin_port = htons((uint16_t)port);
+			return connect(fd, (struct sockaddr *)&address, sizeof address) < 0 ? -1 : fd;
+		}
+		int main(void)
+		{
+			int rank = atoi(getenv("ROTA_TASK_ID")), fd;
+			long x = 1, sum = 0;
+			if (rank > 1)
+				return gate(12, NULL), printf("task %d\n", rank) < 0;
+			if ((fd = rank == 0 ? listen_any() : connect_other()) < 0)
+				return 1;
+			for (int i = 0; i < 2000; i++) {
+				if (rank == 0 && write(fd, &x, sizeof x) != sizeof x)
+					return 1;
+				if (rank == 0 && i > 0 && i % 150 == 0)
+					gate(i / 150, NULL);
+				if (read(fd, &x, sizeof x) != sizeof x)
+					return 1;
+				x = (x * 31 + i + rank) % 1000003;
+				if (rank == 1 && write(fd, &x, sizeof x) != sizeof x)
+					return 1;
+				sum = (sum * 7 + x) % 1000003;
+				if (i % 100 == 0)
+					printf("%d %ld\n", i, sum), fflush(stdout);
+			}
+			printf("%ld\n", sum);
+			return 0;
+		}
+	END
+	cc -std=gnu17 -O1 -Wall -Wextra -Werror -o "$PROGRAMS/talk" "$PROGRAMS/talk.c"
+}
+
+# talk_submit COUNT [OPTION]...: a job of that many tasks on one node that run talk, and have come to the first gate.
+talk_submit() {
+	local count=$1
+	shift
+	rm -f at.* go port
+	printf '#!/bin/bash\n%s/talk\necho "ended with $?"\n' "$PROGRAMS" >talk.sh
+	job=$(owner rota submit --parsable --checkpoint=dmtcp --run=tasks --nodes=1 --ntasks="$count" --output=out.%t "$@" talk.sh)
+	eventually runs
+	eventually [ -e at.1 ]
+}
+
+# talk_expect: the output of talk without a disturbance, in the files expected/out.0 and out.1.
+talk_expect() {
+	local other
+	mkdir expected
+	(
+		cd expected && : >go
+		ROTA_TASK_ID=1 "$PROGRAMS/talk" >out.1 &
+		other=$!
+		ROTA_TASK_ID=0 "$PROGRAMS/talk" >out.0
+		wait "$other"
+	)
+}
+
+talk_is_as_expected() {
+	local rank
+	run -0 rota wait "$job"
+	for rank in 0 1; do
+		diff "out.$rank" <(cat "expected/out.$rank"; echo "ended with 0")
+	done
+	[ ! -e checkpoints ]
+}
+
+@test "tasks on one node that talk over TCP: saved together, and go on; ended, and go on elsewhere; twice" {
+	talk_expect
+	talk_submit 3
+	run -0 rota checkpoint "$job" --wait
+	[[ $output = *"checkpoint 1 complete" ]]
+	[ "$(ls checkpoints/"$job".*/1)" = "$(printf '%s\n' task.0 task.1 task.2)" ]
+	pass_gate 1
+	run -0 rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	run -0 rota admin node drain n1 --reason=move
+	run -0 rota restart "$job"
+	eventually restored 2
+	[ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0].nodes')" = n2 ]
+	run -0 rota admin node resume n1
+	pass_gate 2
+	run -0 rota checkpoint "$job" --end --wait
+	[[ $output = *"checkpoint 3 complete" ]]
+	eventually has_left "$job"
+	run -0 rota restart "$job"
+	eventually restored 3
+	touch go
+	talk_is_as_expected
+	[ "$(cat out.2)" = "$(printf 'task 2\nended with 0')" ]
+}
+
+@test "tasks: one is killed, and all go on from their checkpoint" {
+	talk_expect
+	talk_submit 2
+	run -0 rota checkpoint "$job" --wait
+	pass_gate 1
+	kill -9 $(processes "$(cat checkpoints/"$job".*/next.1.run/task.1)")
+	touch go
+	run -137 rota wait "$job"
+	[ "$(tail -n 1 out.0)" = "ended with 1" ]
+	run -0 rota restart "$job"
+	talk_is_as_expected
+}
+
+@test "tasks: each one that is restored is below its keeper, in its cgroup, and killed with it" {
+	local rank root pid keeper pids=
+	talk_submit 2
+	run -0 rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	run -0 rota restart "$job"
+	eventually restored 2
+	for rank in 0 1; do
+		eventually [ -e "$(echo checkpoints/"$job".*)/next.2.run/task.$rank" ]
+		root=$(cat checkpoints/"$job".*/next.2.run/task.$rank)
+		eventually eval '[ "$(processes "$root" | wc -l)" -ge 2 ]'
+		keeper=$(ps -o ppid= "$root" | tr -d ' ')
+		[[ $(ps -o comm= "$keeper") = rota* ]]
+		for pid in $(processes "$root"); do
+			grep -qE "/$job[.]0[.]2(/|\$)" "/proc/$pid/cgroup" || ! grep -q 'with cgroups' "$ROTA_HOME/log/launcher.n1.log"
+			pids+=" $pid"
+		done
+	done
+	run -0 rota cancel "$job"
+	eventually has_left "$job"
+	are_dead $pids
+}
+
+@test "tasks: one that has ended, or has a process that DMTCP does not know, fails the checkpoint" {
+	printf '#!/bin/bash\n[ "$ROTA_TASK_ID" = 0 ] || exit 0\n: >at.1\nuntil [ -e go ]; do sleep 0.05; done\n' >ends.sh
+	rm -f at.1 go
+	job=$(rota submit --parsable --checkpoint=dmtcp --run=tasks --nodes=1 --ntasks=2 --output=out ends.sh)
+	eventually [ -e at.1 ]
+	eventually eval '[ "$(superuser "select count(*) from rota.task_end where job_id = $job")" = 1 ]'
+	run -1 rota checkpoint "$job" --wait
+	[[ $output = *"task 1 has ended, so the tasks cannot be saved together any more" ]]
+	touch go
+	run -0 rota wait "$job"
+	printf '#!/bin/bash\n[ "$ROTA_TASK_ID" = 0 ] || exec %s/static >/dev/null\nuntil [ -e go ]; do sleep 0.05; done\n' "$PROGRAMS" >static.sh
+	rm -f at.1 go
+	job=$(rota submit --parsable --checkpoint=dmtcp --run=tasks --nodes=1 --ntasks=2 --output=out static.sh)
+	eventually [ -e at.1 ]
+	run -1 rota checkpoint "$job" --wait
+	[[ $output = *"would not be saved: program \"$PROGRAMS/static\" is statically linked" ]]
+	touch go
+	run -0 rota wait "$job"
+}
+
+@test "tasks: an image of one with one bit changed is not run, and all go on from the checkpoint before" {
+	local images
+	talk_expect
+	talk_submit 2
+	run -0 rota checkpoint "$job" --wait
+	pass_gate 1
+	run -0 rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	images=(checkpoints/"$job".*/2/task.1/*.dmtcp)
+	flip_bit "${images[0]}"
+	touch go
+	run -0 rota restart "$job"
+	talk_is_as_expected
+	[ "$(states)" = "1 discarded, 2 failed" ]
+	[ "$(grep -c . calls)" = 2 ]
+}
+
+@test "tasks: a restore in which one hangs is given up, and all go on from the checkpoint before" {
+	talk_expect
+	talk_submit 2
+	hangs_once 8
+	talk_is_as_expected
+}
+
+@test "tasks: if task 0 cannot start, none does, and the step is queued again" {
+	talk_expect
+	talk_submit 2
+	run -0 rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	superuser "update rota.checkpoint set needs = needs || '{\"kernel\": \"1.0\"}' where job_id = $job"
+	superuser "update rota.node set found = found || jsonb_build_object('restart', found -> 'restart' || '{\"kernel\": \"1.0\"}') where name = 'n2'"
+	run -0 rota restart "$job"
+	eventually eval '[ "$(rota show --json "$job" | jq -r ".jobs[0].steps[0].held")" = system ]'
+	why_says "could not go on from checkpoint 1 on n2: the checkpoint needs kernel 1.0, and this node has $(uname -r)"
+	grep -qx "rota-checkpoint: task 0 has not started" out.1
+	[ ! -e calls ]
+	superuser "update rota.checkpoint set needs = null where job_id = $job"
+	run -0 rota release "$job"
+	touch go
+	talk_is_as_expected
+}
+
+@test "tasks: short ones all end well, and a single one is saved as a script that runs once" {
+	job=$(rota submit --parsable --checkpoint=dmtcp --run=tasks --nodes=1 --ntasks=4 --output=out.%t --wrap='echo "task $ROTA_TASK_ID"')
+	run -0 rota wait "$job"
+	[ "$(cat out.0 out.1 out.2 out.3)" = "$(printf 'task %d\n' 0 1 2 3)" ]
+	[ ! -e checkpoints ]
+	expect counter
+	submit counter --run=tasks
+	run -0 rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	[[ $(ls checkpoints/"$job".*/1) != *task.* ]]
+	run -0 rota restart "$job"
+	eventually restored 2
+	touch go
+	is_as_expected
 }

@@ -33,7 +33,12 @@ static void refused_lines(void **state)
 		     "\"X:USR1\" is not a signal", "write USR1 or B:USR1"),
 		LINE(BASH "#ROTA --run=tasks\n#ROTA --checkpoint=app\n", 3, "--checkpoint",
 		     "the script of the step runs once for each task",
-		     "have one script start the tasks with rota run, and save them together"),
+		     "have one script start the tasks with rota run, and save them together; or write --checkpoint=dmtcp "
+		     "--nodes=1"),
+		LINE(BASH "#ROTA --run=tasks --ntasks=2\n#ROTA --checkpoint=dmtcp\n", 3, "--checkpoint",
+		     "dmtcp saves tasks together only if they run on one node", "add --nodes=1"),
+		LINE(BASH "#ROTA --run=tasks --nodes=1-2 --ntasks=2\n#ROTA --checkpoint=dmtcp\n", 3, "--checkpoint",
+		     "dmtcp saves tasks together only if they run on one node", "add --nodes=1"),
 		LINE(BASH "#ROTA --checkpoint=app --time=5 --checkpoint-before=5\n", 2, "--checkpoint-before",
 		     "the time before the limit is not shorter than --time", ""),
 		LINE("", 0, "", "the script is empty", NULL),

@@ -1,0 +1,117 @@
+/* dmtcp_tasks.c - the tasks of a step that DMTCP saves together.
+ *
+ * Called by: driver_dmtcp.c, bin/rota-checkpoint.c.
+ * The folder ROTA_CHECKPOINT_DIR.run of the attempt has two files for each task if there are several: task.N with the task's
+ * process, and joined.N when this process has joined the coordinator.
+ * Invariants:
+ * - No program of a task begins before all tasks have joined, and none of them is saved before that. */
+#include "procmgr/checkpoint/dmtcp_tasks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/clock.h"
+#include "lib/text.h"
+#include "procmgr/checkpoint/dmtcp_process.h"
+
+enum { PAUSE_NS = 20000000 };
+
+static int number_of(const char *variable)
+{
+	const char *value = getenv(variable);
+	return value ? atoi(value) : 0;
+}
+
+int dmtcp_tasks_count(void)
+{
+	int count = number_of("ROTA_NTASKS");
+	return count > 1 ? count : 1;
+}
+
+bool dmtcp_tasks_folder(int rank, char name[DMTCP_TASK_NAME_SIZE])
+{
+	snprintf(name, DMTCP_TASK_NAME_SIZE, "task.%d", rank);
+	return dmtcp_tasks_count() > 1;
+}
+
+static bool note_joined(const char *run, int rank, struct err *e)
+{
+	char *path = xasprintf("%s/joined.%d", run, rank);
+	int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	bool good = fd >= 0 || err_sys(e, "could not make \"%s\"", path);
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	return good;
+}
+
+bool dmtcp_tasks_note(const char *run, int rank, bool joined, struct err *e)
+{
+	char *path = xasprintf("%s/task.%d", run, rank);
+	FILE *file = fopen(path, "wxe");
+	bool good = file && fprintf(file, "%d\n", (int)getpid()) > 0;
+	good = file && fclose(file) == 0 && good;
+	if (!good)
+		err_sys(e, "could not write \"%s\"", path);
+	free(path);
+	return good && (!joined || note_joined(run, rank, e));
+}
+
+pid_t dmtcp_tasks_process(const char *run, int rank)
+{
+	int pid = 0;
+	char *path = xasprintf("%s/task.%d", run, rank);
+	FILE *file = fopen(path, "re");
+	bool good = file && fscanf(file, "%d\n", &pid) == 1 && pid > 0;
+	if (file)
+		fclose(file);
+	free(path);
+	return good ? pid : 0;
+}
+
+/* Returns the lowest number of a task that has not joined the coordinator, -1: all have. */
+static int task_missing(const char *run)
+{
+	int count = dmtcp_tasks_count(), rank = 0;
+	bool joined = true;
+	for (; rank < count && joined; rank++) {
+		char *path = xasprintf("%s/joined.%d", run, rank);
+		joined = access(path, F_OK) == 0;
+		free(path);
+	}
+	return joined ? -1 : rank - 1;
+}
+
+bool dmtcp_tasks_join(int seconds, struct err *e)
+{
+	const char *next = getenv("ROTA_CHECKPOINT_DIR");
+	char *run = xasprintf("%s.run", next ? next : "");
+	int64_t until = clock_boot_us() + (int64_t)seconds * 1000000;
+	bool good = note_joined(run, number_of("ROTA_TASK_ID"), e);
+	int missing;
+	/* The folder is gone where this process was saved while it was waiting here, and goes on in a later attempt. */
+	while (good && (missing = task_missing(run)) >= 0 && access(run, F_OK) == 0) {
+		good = clock_boot_us() < until ||
+		       err_set(e, "task %d has not started within %d second%s", missing, seconds, text_plural(seconds));
+		nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
+	}
+	free(run);
+	return good;
+}
+
+bool dmtcp_tasks_all_listed(const char *run, const char *list, struct err *e)
+{
+	int count = dmtcp_tasks_count(), missing = count > 1 ? task_missing(run) : -1;
+	if (missing >= 0)
+		return err_set(e, "task %d has not started yet", missing);
+	for (int rank = 0; count > 1 && rank < count; rank++)
+		if (!dmtcp_process_is_listed(list, dmtcp_tasks_process(run, rank)))
+			return err_set(e, "task %d has ended, so the tasks cannot be saved together any more", rank);
+	return true;
+}
