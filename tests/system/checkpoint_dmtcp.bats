@@ -582,3 +582,13 @@ talk_is_as_expected() {
 	touch go
 	is_as_expected
 }
+
+@test "tasks: a node is evacuated, and all go on elsewhere; saved every so often" {
+	talk_expect
+	talk_submit 2 --checkpoint-interval=0:02
+	eventually eval '[ "$(sql "select count(*) from acct.checkpoint where job_id = $job and complete_at is not null")" -ge 2 ]'
+	run -0 rota migrate "$job"
+	eventually restored 2
+	touch go
+	talk_is_as_expected
+}
