@@ -191,6 +191,8 @@ static void modify_refused(void **state)
 		SAID("--checkpoint=auto", BASH "#ROTA --run=tasks\n", "--checkpoint", "runs once for each task", NULL),
 		SAID("--checkpoint=dmtcp", BASH "#ROTA --run=tasks --nodes=2\n", "--checkpoint", "only if they run on one node",
 		     "--nodes=1"),
+		SAID("--nodes=2", BASH "#ROTA --run=tasks --nodes=1 --checkpoint=dmtcp\n", "--checkpoint",
+		     "only if they run on one node", "--nodes=1"),
 		SAID("--checkpoint=mana", BASH, "--checkpoint", "no driver", NULL),
 		SAID("--checkpoint-keep=3", BASH, "--checkpoint-keep", "the step is not checkpointed", "--checkpoint=app"),
 		{FULL, {NULL}, 0, "", "nothing to change", NULL},
