@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,7 +143,10 @@ struct thread_search {
 static void search_threads(const struct descendants_process *p, void *arg)
 {
 	struct thread_search *search = arg;
-	DIR *dir = search->found ? NULL : open_threads(p->pid);
+	if (search->found)
+		return;
+	DIR *dir = open_threads(p->pid);
+	search->found = !dir && errno != ENOENT && errno != ESRCH; /* nobody knows what the threads are */
 	for (struct dirent *name; dir && !search->found && (name = readdir(dir));)
 		search->found = isdigit((unsigned char)*name->d_name) && search->is_it((pid_t)atol(name->d_name), search->data);
 	if (dir)

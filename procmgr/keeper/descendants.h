@@ -22,7 +22,7 @@ typedef bool descendants_root(const struct descendants_process *p, void *arg);
 void descendants_each(descendants_root *root, void *arg, uid_t only, void (*each)(const struct descendants_process *p, void *sum),
 		      void *sum);
 
-/* Returns true if is_it() returns true for some thread of these processes. */
+/* Returns true if is_it() returns true for some thread of these processes, or if the kernel does not list the threads of one. */
 bool descendants_have_thread(descendants_root *root, void *arg, uid_t only, bool (*is_it)(pid_t thread, const void *data),
 			     const void *data);
 

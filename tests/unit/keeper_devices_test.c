@@ -76,7 +76,7 @@ static bool threads_have(const char *folder, const struct device_set *set)
 	struct dirent **names;
 	struct device_search *search = device_users_begin(set);
 	bool found = false;
-	int count = scandir(folder, &names, NULL, alphasort);
+	int count = scandir(folder, &names, NULL, versionsort);
 	assert_true(count > 2);
 	folders_opened = 0;
 	for (int i = 0; i < count; i++) {
