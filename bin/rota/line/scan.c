@@ -94,12 +94,13 @@ void verb_misuse(const struct verb *verb, const char *format, ...)
 	exit(EXIT_USAGE);
 }
 
-/* Report an option of other systems for the jobs that a verb of Rota takes as operands. */
+/* Report an option of other systems for the jobs that a verb of Rota takes as its first operands. */
 static void job_option_misuse(const struct verb *verb, const char *name)
 {
 	static const char *const NAMES[] = {"j", "job", "jobs", "jobid", "job-id"};
 
-	if (strcmp(verb->completes, "job") && strcmp(verb->completes, "past"))
+	bool first = strcmp(verb->name, "signal"); /* there the signal comes first */
+	if (!first || (strcmp(verb->completes, "job") && strcmp(verb->completes, "past")))
 		return;
 	for (size_t i = 0; i < sizeof(NAMES) / sizeof(*NAMES); i++)
 		if (!strcmp(NAMES[i], name))
