@@ -111,10 +111,10 @@ json_t *checkpoint_tasks_await(const struct checkpoint *c, bool *restores, struc
 	int fd = await_file(c, e);
 	if (fd < 0)
 		return NULL;
-	json_t *message = lock_file(fd, F_RDLCK) ? json_loadfd(fd, 0, &malformed) : NULL,
-	       *from = json_object_get(message, "from");
+	bool locked = lock_file(fd, F_RDLCK) || err_sys(e, "could not lock the file of task 0");
+	json_t *message = locked ? json_loadfd(fd, 0, &malformed) : NULL, *from = json_object_get(message, "from");
 	close(fd);
-	if (!json_is_object(from))
+	if (locked && !json_is_object(from))
 		err_set(e, "task 0 has not started");
 	*restores = json_is_true(json_object_get(message, "restores"));
 	from = json_is_object(from) ? json_incref(from) : NULL;

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -253,6 +254,16 @@ static void guard_run(struct guard *g)
 	free(p);
 }
 
+/* Allow as many descriptors as the step may have: the guard and the coordinator have some for each process of the step. */
+static void raise_descriptors(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
 /* Runs in the process of the guard: starts the coordinator and the process of guard->watch, and passes messages on until the
  * coordinator ends. */
 static void guard_main(const struct dmtcp_guard *guard, struct guard *g, int socket, int port)
@@ -263,6 +274,7 @@ static void guard_main(const struct dmtcp_guard *guard, struct guard *g, int soc
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	signal(SIGCHLD, SIG_IGN);
 	setsid();
+	raise_descriptors();
 	if (pipe2(alive, O_CLOEXEC) < 0)
 		_exit(1);
 	pid_t pid = fork();

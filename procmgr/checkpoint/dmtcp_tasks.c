@@ -2,13 +2,14 @@
  *
  * Called by: driver_dmtcp.c, bin/rota-checkpoint.c.
  * The folder ROTA_CHECKPOINT_DIR.run of the attempt has two files for each task if there are several: task.N with the task's
- * process, and joined.N when this process has joined the coordinator.
+ * process, and joined.N when this process has joined the coordinator. The link `decision` says whether their programs begin.
  * Invariants:
  * - No program of a task begins before all tasks have joined, and none of them is saved before that. */
 #include "procmgr/checkpoint/dmtcp_tasks.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,21 +89,45 @@ static int task_missing(const char *run)
 	return joined ? -1 : rank - 1;
 }
 
+/* Have the program of each task begin, or that of none: the first task that comes here decides, by a link of which the text is made
+ * with its name. Returns what was decided; `begins` if the folder is gone, as that of an attempt before. */
+static bool decide_begin(const char *run, bool begins)
+{
+	static const char begin[] = "begin";
+	char text[sizeof begin] = "", *path = xasprintf("%s/decision", run);
+	if (symlink(begins ? begin : "end", path) < 0 && errno == EEXIST && readlink(path, text, sizeof text - 1) > 0)
+		begins = strcmp(text, begin) == 0;
+	free(path);
+	return begins;
+}
+
 bool dmtcp_tasks_join(int seconds, struct err *e)
 {
 	const char *next = getenv("ROTA_CHECKPOINT_DIR");
 	char *run = xasprintf("%s.run", next ? next : "");
 	int64_t until = clock_boot_us() + (int64_t)seconds * 1000000;
 	bool good = note_joined(run, number_of("ROTA_TASK_ID"), e);
-	int missing;
+	int missing = -1;
 	/* The folder is gone where this process was saved while it was waiting here, and goes on in a later attempt. */
-	while (good && (missing = task_missing(run)) >= 0 && access(run, F_OK) == 0) {
-		good = clock_boot_us() < until ||
-		       err_set(e, "task %d has not started within %d second%s", missing, seconds, text_plural(seconds));
+	while (good && (missing = task_missing(run)) >= 0 && access(run, F_OK) == 0 && clock_boot_us() < until)
 		nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
-	}
+	if (good && !decide_begin(run, missing < 0 || access(run, F_OK) < 0))
+		good = missing < 0
+			       ? err_set(e, "not all tasks have started within %d second%s", seconds, text_plural(seconds))
+			       : err_set(e, "task %d has not started within %d second%s", missing, seconds, text_plural(seconds));
 	free(run);
 	return good;
+}
+
+int dmtcp_tasks_lost(const char *run, bool all_due)
+{
+	int count = dmtcp_tasks_count();
+	for (int rank = 0; count > 1 && rank < count; rank++) {
+		pid_t pid = dmtcp_tasks_process(run, rank);
+		if (pid == 0 ? all_due : kill(pid, 0) < 0 && errno == ESRCH)
+			return rank;
+	}
+	return -1;
 }
 
 bool dmtcp_tasks_all_listed(const char *run, const char *list, struct err *e)

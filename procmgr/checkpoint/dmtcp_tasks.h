@@ -23,6 +23,9 @@ pid_t dmtcp_tasks_process(const char *run, int rank);
 /* In a task that has joined the coordinator, before its program: wait until all tasks have. A coordinator ends with the last
  * process that has joined, so one task could otherwise end it before the next one joins. */
 bool dmtcp_tasks_join(int seconds, struct err *e);
+/* Returns the lowest number of a task whose process has ended; -1: none has. `all_due`: a task that has written down no process counts
+ * too. */
+int dmtcp_tasks_lost(const char *run, bool all_due);
 /* Have all tasks joined, and does none of them miss in the coordinator's list of processes? */
 bool dmtcp_tasks_all_listed(const char *run, const char *list, struct err *e);
 

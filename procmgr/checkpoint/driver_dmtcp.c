@@ -286,23 +286,40 @@ static void kill_tasks(void)
 	free(run);
 }
 
-/* Wait until the restored program goes on. If it does not go on in time, report its checkpoint as useless: the step is queued
- * again, to start from the checkpoint before. */
+/* Returns the report that the program was not restored, and in *action its name: the checkpoint is useless, unless a task of several,
+ * `lost`, was not there to be restored. */
+static json_t *describe_failure(const struct driver_use *use, int lost, const char **action)
+{
+	json_t *report = json_pack("{s:i}", "generation", atoi(dmtcp_variable("ROTA_CHECKPOINT_GENERATION")));
+	char *message = lost < 0 ? xasprintf("DMTCP did not restore the program within %d second%s", use->wait_s,
+					     text_plural(use->wait_s))
+				 : xasprintf("task %d ended before DMTCP had restored the tasks", lost);
+	*action = lost < 0 ? "refused" : "unmet";
+	json_object_set_new(report, "message", json_string(message));
+	free(message);
+	return report;
+}
+
+/* Wait until the restored program goes on. If it does not go on in time, or if one of several tasks has ended, report that: the step
+ * is queued again. */
 static void watch_restart(int port, void *arg)
 {
 	const struct driver_use *use = arg;
 	int64_t until = clock_boot_us() + (int64_t)use->wait_s * 1000000;
-	int from, root = 0;
+	int from, root = 0, lost = -1;
+	const char *action;
+	char *run = run_path("");
 	struct err e;
-	while (is_restoring(use, port) && clock_boot_us() < until)
+	while (is_restoring(use, port) && clock_boot_us() < until && (lost = dmtcp_tasks_lost(run, false)) < 0)
 		nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
-	if (!is_restoring(use, port))
+	bool failed = is_restoring(use, port);
+	if (failed && lost < 0)
+		lost = dmtcp_tasks_lost(run, true);
+	free(run);
+	if (!failed)
 		return;
-	json_t *report = json_pack("{s:i}", "generation", atoi(dmtcp_variable("ROTA_CHECKPOINT_GENERATION")));
-	char *message = xasprintf("DMTCP did not restore the program within %d second%s", use->wait_s, text_plural(use->wait_s));
-	json_object_set_new(report, "message", json_string(message));
-	free(message);
-	json_t *answer = checkpoint_call(getenv("ROTA_CONFIG"), "refused", report, CALL_LONG_S, &e);
+	json_t *report = describe_failure(use, lost, &action);
+	json_t *answer = checkpoint_call(getenv("ROTA_CONFIG"), action, report, CALL_LONG_S, &e);
 	if (!answer && read_port(&from, &root) && root > 0)
 		kill(root, SIGKILL);
 	if (!answer)

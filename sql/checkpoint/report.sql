@@ -69,22 +69,32 @@ comment on function internal.checkpoint_begin(rota.step, int) is
 	'starts from the beginning; kept: all generations that still exist; wait_s: seconds within which the checkpoint is to be '
 	'restored.';
 
+create function internal.checkpoint_restart_end(p_step rota.step, p_generation int) returns boolean
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	if not exists (select from checkpoint_start s
+		where s.job_id = p_step.job_id and s.step_id = p_step.step_id and s.attempt = p_step.attempt
+			and s.generation = p_generation and s.started_at is not null) then
+		return false;
+	end if;
+	update step s set end_wanted = 'requeue'
+	where s.job_id = p_step.job_id and s.step_id = p_step.step_id and s.end_wanted is null;
+	if found then
+		perform internal.attempt_order('kill', p_step.job_id, p_step.step_id, '{"cause": "checkpoint"}');
+		notify rota_schedule;
+	end if;
+	return true;
+end $$;
+comment on function internal.checkpoint_restart_end(rota.step, int) is
+	'End the present attempt of a step if its program already starts from this checkpoint; the step is queued again. Returns '
+	'false if the program does not.';
+
 create function internal.checkpoint_refuse(p_step rota.step, p_one rota.checkpoint, p_message text) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	perform internal.checkpoint_fail(p_one, p_message);
-	-- The program was already starting from this checkpoint: the attempt is ended, and the next attempt starts from an
-	-- earlier one.
-	if exists (select from checkpoint_start s
-		where s.job_id = p_step.job_id and s.step_id = p_step.step_id and s.attempt = p_step.attempt
-			and s.generation = p_one.generation and s.started_at is not null) then
-		update step s set end_wanted = 'requeue'
-		where s.job_id = p_step.job_id and s.step_id = p_step.step_id and s.end_wanted is null;
-		if found then
-			perform internal.attempt_order('kill', p_step.job_id, p_step.step_id, '{"cause": "checkpoint"}');
-			notify rota_schedule;
-		end if;
-		return '{}';
+	if internal.checkpoint_restart_end(p_step, p_one.generation) then
+		return '{}'; -- the next attempt starts from an earlier one
 	end if;
 	return internal.checkpoint_begin(p_step, p_one.generation);
 end $$;
@@ -111,16 +121,17 @@ comment on function internal.checkpoint_began(rota.step, text, text) is
 	'Report that the files from which the present attempt starts are whole, and that its program begins, with this driver. '
 	'p_why: why driver auto chose it.';
 
-create function internal.checkpoint_unmet(p_step rota.step, p_message text) returns jsonb
+create function internal.checkpoint_unmet(p_step rota.step, p_generation int, p_message text) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	update checkpoint_start s set unmet = p_message
 	where s.job_id = p_step.job_id and s.step_id = p_step.step_id and s.attempt = p_step.attempt;
+	perform internal.checkpoint_restart_end(p_step, p_generation);
 	return '{}';
 end $$;
-comment on function internal.checkpoint_unmet(rota.step, text) is
-	'Report that the node of the present attempt lacks what its checkpoint needs. The attempt ends by itself, and '
-	'internal.why_step names the reason.';
+comment on function internal.checkpoint_unmet(rota.step, int, text) is
+	'Report that the node of the present attempt lacks what its checkpoint needs, or could not restore all of its tasks. The '
+	'attempt ends by itself, or is ended if its program already starts, and internal.why_step names the reason.';
 
 create function internal.checkpoint_take(p_step rota.step, p_reason text) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
@@ -302,7 +313,7 @@ begin
 	v_step := internal.checkpoint_step(p_uid, p_request);
 	select c.* into v_one from checkpoint c
 	where c.job_id = v_step.job_id and c.step_id = v_step.step_id and c.generation = internal.request_int(p_request, 'generation')
-		and (c.attempt = v_step.attempt or v_action = 'refused');
+		and (c.attempt = v_step.attempt or v_action in ('refused', 'unmet'));
 	if v_action in ('refused', 'complete', 'failed') and v_one.generation is null then
 		raise exception 'attempt % takes no checkpoint %', v_step.attempt, coalesce(p_request ->> 'generation', '')
 			using errcode = 'RT404';
@@ -315,7 +326,7 @@ begin
 		when 'began' then internal.checkpoint_began(v_step, internal.request_text(p_request, 'driver'),
 			internal.request_text(p_request, 'why'))
 		when 'refused' then internal.checkpoint_refuse(v_step, v_one, v_message)
-		when 'unmet' then internal.checkpoint_unmet(v_step, v_message)
+		when 'unmet' then internal.checkpoint_unmet(v_step, v_one.generation, v_message)
 		when 'take' then internal.checkpoint_take(v_step, v_reason)
 		when 'complete' then internal.checkpoint_complete(p_uid, v_step, v_one, p_request)
 		when 'over' then internal.checkpoint_over(v_step)

@@ -120,6 +120,11 @@ rollback to wide;
 select t.later(), t.begun(:'d' || '.a') \g /dev/null
 select is(t.says(:'d' || '.a', 'begin') -> 'generation', '2', 'the checkpoint is as good as before');
 select t.says(:'d' || '.a', 'began', '{"driver": "dmtcp"}') \g /dev/null
+savepoint task;
+select is(t.says(:'d' || '.a', 'unmet', '{"generation": 2, "message": "task 1 ended before DMTCP had restored the tasks"}'), '{}', 'the program began without one of its tasks');
+select is((t.step(:'d' || '.a')).end_wanted || t.orders(:'d' || '.a'), 'requeuekill@n1', 'the attempt ends, and the step is queued again');
+select is((select c.generation from internal.checkpoint_eligible(:d, (t.step(:'d' || '.a')).step_id) c order by c.generation desc limit 1), 2, 'to go on from the same checkpoint');
+rollback to task;
 select is(t.says(:'d' || '.a', 'refused', '{"generation": 2, "message": "DMTCP did not restore it"}'), '{}', 'the program began and does not go on');
 select is((select concat_ws(' ', state, message) from rota.checkpoint where job_id = :d and generation = 2), 'failed DMTCP did not restore it', 'that checkpoint is of no use');
 select is((t.step(:'d' || '.a')).end_wanted || t.orders(:'d' || '.a'), 'requeuekill@n1', 'the attempt ends, and the step is queued again');

@@ -29,12 +29,12 @@ setup() {
 	chmod 755 .
 }
 
-# dmtcp_link: the programs of DMTCP in the folder LINKS, with a dmtcp_restart that notes its call in a file calls, and hangs once in a folder with
-# a file hang.
+# dmtcp_link: the programs of DMTCP in the folder LINKS, with a dmtcp_restart that notes its call in a file calls. In a folder with
+# a file hang, it hangs once, and with a file quit, it ends once.
 dmtcp_link() {
 	ln -s "$DMTCP"/* "$LINKS"
 	rm "$LINKS/dmtcp_restart"
-	printf '#!/bin/sh\necho restore >>calls\n! mv hang hung 2>/dev/null || exec sleep 3600\nexec "%s/dmtcp_restart" "$@"\n' "$DMTCP" >"$LINKS/dmtcp_restart"
+	printf '#!/bin/sh\necho restore >>calls\n! mv hang hung 2>/dev/null || exec sleep 3600\n! mv quit gone 2>/dev/null || exit 85\nexec "%s/dmtcp_restart" "$@"\n' "$DMTCP" >"$LINKS/dmtcp_restart"
 	chmod 755 "$LINKS" "$LINKS/dmtcp_restart"
 }
 
@@ -547,6 +547,21 @@ talk_is_as_expected() {
 	talk_expect
 	talk_submit 2
 	hangs_once 8
+	talk_is_as_expected
+}
+
+@test "tasks: a restore that one of them cannot begin ends, and all go on from the same checkpoint on another node" {
+	talk_expect
+	talk_submit 2
+	run -0 rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	: >quit
+	run -0 rota restart "$job"
+	eventually restored 3
+	[ -e gone ]
+	run -0 rota checkpoint show "$job" --generation=1
+	[[ $output != *failed* ]]
+	touch go
 	talk_is_as_expected
 }
 

@@ -127,11 +127,42 @@ static void tasks_join_together(void **state)
 	assert_true(dmtcp_tasks_note(run, 0, true, &e));
 	assert_true(dmtcp_tasks_note(run, 1, false, &e));
 	assert_int_equal(dmtcp_tasks_process(run, 0), getpid());
+	/* This task has given up, so no program begins, also not that of a task that comes when all have joined. */
+	assert_false(dmtcp_tasks_join(1, &e));
+	assert_string_equal(e.message, "not all tasks have started within 1 second");
+	char decision[160];
+	snprintf(decision, sizeof decision, "%s/decision", run);
+	assert_int_equal(unlink(decision), 0);
+	assert_true(dmtcp_tasks_join(1, &e));
 	assert_true(dmtcp_tasks_join(1, &e));
 	snprintf(list, sizeof list, "1, a[40000:%d]@h, x\n", (int)getpid());
 	assert_true(dmtcp_tasks_all_listed(run, list, &e));
 	assert_false(dmtcp_tasks_all_listed(run, "1, a[40000:1]@h, x\n", &e));
 	assert_string_equal(e.message, "task 0 has ended, so the tasks cannot be saved together any more");
+}
+
+static void lost_task_is_named(void **state)
+{
+	(void)state;
+	struct err e;
+	char path[160];
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(0);
+	assert_ended_well(pid);
+	for (int rank = 0; rank < 2; rank++)
+		assert_true(dmtcp_tasks_note(run, rank, true, &e));
+	assert_int_equal(dmtcp_tasks_lost(run, true), -1);
+	setenv("ROTA_NTASKS", "3", 1);
+	assert_int_equal(dmtcp_tasks_lost(run, false), -1);
+	assert_int_equal(dmtcp_tasks_lost(run, true), 2);
+	snprintf(path, sizeof path, "%s/task.2", run);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fprintf(file, "%d\n", (int)pid);
+	fclose(file);
+	assert_int_equal(dmtcp_tasks_lost(run, false), 2);
+	setenv("ROTA_NTASKS", "2", 1);
 }
 
 /* A task that was saved while it was waiting goes on in a later attempt, where the folder is gone. */
@@ -170,6 +201,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(choice_reaches_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(dead_leader_is_noticed, setup, teardown),
 		cmocka_unit_test_setup_teardown(tasks_join_together, setup, teardown),
+		cmocka_unit_test_setup_teardown(lost_task_is_named, setup, teardown),
 		cmocka_unit_test_setup_teardown(saved_task_joins_later, setup, teardown),
 		cmocka_unit_test_setup_teardown(folders_are_of_tasks, setup, teardown),
 	};
