@@ -111,7 +111,7 @@ reboot() {
 	chmod 0644 "$WORK/boot_id"
 	setsid unshare --time --boottime "$1" --mount --fork sh -c 'mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"' \
 		"$WORK/boot_id" "${words[@]}" >>"$ROTA_HOME/log/launcher.n1.log" 2>&1 3>&- &
-	eventually serves
+	eventually serves || { instance_logs; return 1; }
 }
 
 @test "a node that reboots: times before and after keep their order" {
