@@ -9,8 +9,6 @@
 #include "procmgr/checkpoint/dmtcp_guard.h"
 #include "procmgr/checkpoint/dmtcp_tasks.h"
 
-enum { EXIT_AGAIN = 85 };
-
 static int usage(void)
 {
 	fputs("usage: rota-checkpoint CONFIG DRIVER DIR ASKED start PROGRAM ARGUMENT...\n"
@@ -72,7 +70,7 @@ static int call_join(int seconds, char *const *files, char *const *argv)
 	if (dmtcp_tasks_join(seconds, &e))
 		return checkpoint_run(files, argv[0], argv);
 	fprintf(stderr, "rota-checkpoint: %s\n", e.message);
-	return EXIT_AGAIN;
+	return CHECKPOINT_EXIT_AGAIN;
 }
 
 int main(int argc, char **argv)

@@ -4,6 +4,9 @@
 
 #include <stdbool.h>
 
+/* Exit code of a program that has saved itself, or could not go on from a checkpoint: the step is queued again. */
+enum { CHECKPOINT_EXIT_AGAIN = 85 };
+
 struct checkpoint {
 	const char *config; /* path of rota.conf */
 	const char *driver; /* --checkpoint: app, auto, dmtcp, criu or script:NAME */

@@ -24,8 +24,6 @@
 #include "procmgr/checkpoint/checkpoint_tmpdir.h"
 #include "procmgr/checkpoint/driver.h"
 
-enum { EXIT_AGAIN = 85 };
-
 /* Is `name` the folder name of a checkpoint whose number is in the list? */
 static bool is_listed(const char *name, const json_t *list)
 {
@@ -196,7 +194,7 @@ static int start_from(const struct checkpoint *c, const struct driver_use *use, 
 	}
 	if (!ready || (tell >= 0 && !checkpoint_tasks_tell(tell, from, restores, &e))) {
 		checkpoint_step_error(&e); /* the step is queued again, which is counted */
-		return EXIT_AGAIN;
+		return CHECKPOINT_EXIT_AGAIN;
 	}
 	return start_execute(instead, restores && use->driver->restores_processes ? NULL : program, argv);
 }
@@ -227,7 +225,7 @@ static int start_other(const struct checkpoint *c, struct driver_use *use, const
 	struct err e;
 	bool restores;
 	json_t *from = checkpoint_tasks_await(c, &restores, &e);
-	int code = EXIT_AGAIN;
+	int code = CHECKPOINT_EXIT_AGAIN;
 	if (from) {
 		checkpoint_step_wait(use, from);
 		code = start_from(c, use, from, restores, -1, program, argv);
@@ -250,7 +248,7 @@ static int start_first(const struct checkpoint *c, struct driver_use *use, const
 		report_unmet(c, from, &e);
 	/* An attempt that has ended stops here: the files may be those of the next attempt. */
 	json_t *begun = ready ? checkpoint_call(c->config, "began", describe_start(use, why), CALL_LONG_S, &e) : NULL;
-	int code = EXIT_AGAIN;
+	int code = CHECKPOINT_EXIT_AGAIN;
 	if (begun) {
 		checkpoint_step_wait(use, from);
 		code = start_from(c, use, from, restores, tell, program, argv);

@@ -35,7 +35,7 @@
 #include "procmgr/record/bounded_run.h"
 #include "lib/text.h"
 
-enum { EXIT_AGAIN = 85, SIGNALLED = 128, TEXT_SIZE = 1 << 16, READ_S = 10 };
+enum { SIGNALLED = 128, TEXT_SIZE = 1 << 16, READ_S = 10 };
 
 /* One run of CRIU. `folder`: of the program criu; `images`, `run`: descriptors of the folders for images and for other files. */
 struct criu_run {
@@ -296,5 +296,5 @@ int criu_init_main(int argc, char **argv)
 	if (started)
 		return serve_until_end(argv[1], listener, signals);
 	checkpoint_step_error(&e);
-	return EXIT_AGAIN; /* the step is queued again, which is counted */
+	return CHECKPOINT_EXIT_AGAIN; /* the step is queued again, which is counted */
 }

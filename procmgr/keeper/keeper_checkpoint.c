@@ -16,12 +16,12 @@
 #include "lib/clock.h"
 #include "lib/daemon.h"
 #include "lib/log.h"
+#include "procmgr/checkpoint/checkpoint.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-/* EXIT_AGAIN: exit code of a program that has saved itself and is to be run again. END_S: seconds for rota-checkpoint after the
- * tasks. It hashes the whole checkpoint and makes two reports, for each of which it may wait CALL_LONG_S: a hook has less time.
- * CHOOSE_S: seconds in which rota-checkpoint chooses a driver. */
-enum { EXIT_AGAIN = 85, END_S = 3600, CHOOSE_S = 30 };
+/* END_S: seconds for rota-checkpoint after the tasks. It hashes the whole checkpoint and makes two reports, for each of which it
+ * may wait CALL_LONG_S: a hook has less time. CHOOSE_S: seconds in which rota-checkpoint chooses a driver. */
+enum { END_S = 3600, CHOOSE_S = 30 };
 
 static char *const none[] = {NULL};
 
@@ -207,7 +207,7 @@ int64_t keeper_checkpoint_next(const struct keeper *k, int64_t limit_at)
 
 void keeper_checkpoint_end(struct keeper *k)
 {
-	bool well = k->exit_code == 0 && !*k->cause, again = k->exit_code == EXIT_AGAIN;
+	bool well = k->exit_code == 0 && !*k->cause, again = k->exit_code == CHECKPOINT_EXIT_AGAIN;
 	if (!k->checkpoint || k->task_count == 0 || k->failure != KEEPER_FAILURE_NONE || k->signal != 0 || !(well || again))
 		return;
 	struct task_start start = {0};
