@@ -305,7 +305,7 @@ static void find_unlisted(int folder, const char *name, void *arg)
 		close(fd);
 		search->found = below.found;
 		search->error = below.error;
-	} else if (errno != ENOTDIR && errno != ELOOP && errno != ENOENT) {
+	} else if (!folder_lacks(errno)) {
 		search->error = errno;
 	} else if (errno != ENOENT && !json_object_get(search->known, path)) {
 		search->found = xstrdup(path);

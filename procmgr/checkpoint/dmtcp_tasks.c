@@ -89,8 +89,9 @@ static int task_missing(const char *run)
 	return joined ? -1 : rank - 1;
 }
 
-/* Have the program of each task begin, or that of none: the first task that comes here decides, by a link of which the text is made
- * with its name. Returns what was decided; `begins` if the folder is gone, as that of an attempt before. */
+/* Decide whether the programs of all tasks begin, or that of none. The first task that makes the link decides: the kernel makes a
+ * link and its text at once. `begins`: what this task decides if it is the first. Returns the decision; `begins` if the folder of
+ * the attempt is gone. */
 static bool decide_begin(const char *run, bool begins)
 {
 	static const char begin[] = "begin";

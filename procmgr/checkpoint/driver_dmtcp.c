@@ -274,11 +274,14 @@ static bool is_restoring(const struct driver_use *use, int port)
 	return code == 0 && !strstr(text, "RUNNING=yes");
 }
 
-/* Kill all tasks of a step that has several. */
+/* Kill the program of the step, or all of its tasks. Task 0 is also in the file "port". */
 static void kill_tasks(void)
 {
+	int port, root = 0;
 	char *run = run_path("");
-	for (int rank = 0; rank < dmtcp_tasks_count(); rank++) {
+	if (read_port(&port, &root) && root > 0)
+		kill(root, SIGKILL);
+	for (int rank = 1; rank < dmtcp_tasks_count(); rank++) {
 		pid_t pid = dmtcp_tasks_process(run, rank);
 		if (pid > 0)
 			kill(pid, SIGKILL);
@@ -306,7 +309,7 @@ static void watch_restart(int port, void *arg)
 {
 	const struct driver_use *use = arg;
 	int64_t until = clock_boot_us() + (int64_t)use->wait_s * 1000000;
-	int from, root = 0, lost = -1;
+	int lost = -1;
 	const char *action;
 	char *run = run_path("");
 	struct err e;
@@ -320,8 +323,6 @@ static void watch_restart(int port, void *arg)
 		return;
 	json_t *report = describe_failure(use, lost, &action);
 	json_t *answer = checkpoint_call(getenv("ROTA_CONFIG"), action, report, CALL_LONG_S, &e);
-	if (!answer && read_port(&from, &root) && root > 0)
-		kill(root, SIGKILL);
 	if (!answer)
 		kill_tasks();
 	json_decref(answer);
@@ -369,7 +370,8 @@ static bool copy_folders(const char *from, struct err *e)
 
 static bool dmtcp_restart(const struct driver_use *use, char ***instead, struct err *e)
 {
-	setenv("DMTCP_FAIL_RC", "85", 1); /* if the restore fails, end with EXIT_AGAIN, so that the step is queued again */
+	setenv("DMTCP_FAIL_RC", "85",
+	       1); /* if the restore fails, end with CHECKPOINT_EXIT_AGAIN, so that the step is queued again */
 	char *from = own_path(xstrdup(dmtcp_variable("ROTA_RESTART_DIR")));
 	char **all = *instead = copy_folders(from, e) ? join_coordinator(use, "dmtcp_restart", watch_restart, 2, e) : NULL;
 	if (all) {

@@ -114,7 +114,7 @@ void device_users_end(struct device_search *search)
 	free(search);
 }
 
-/* Returns what was searched of the thread's process. */
+/* Returns the record of the process to which the thread belongs; adds one if the search has not come to this process yet. */
 static struct searched_process *find_searched(struct device_search *search, pid_t thread)
 {
 	char status[1024];
