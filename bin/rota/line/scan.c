@@ -99,9 +99,8 @@ static void job_option_misuse(const struct verb *verb, const char *name)
 {
 	static const char *const NAMES[] = {"j", "job", "jobs", "jobid", "job-id"};
 
-	bool first = strcmp(verb->name, "signal"); /* there the signal comes first */
-	if (!first || (strcmp(verb->completes, "job") && strcmp(verb->completes, "past")))
-		return;
+	if (!strcmp(verb->name, "signal") || (strcmp(verb->completes, "job") && strcmp(verb->completes, "past")))
+		return; /* the first operand of rota signal is the signal */
 	for (size_t i = 0; i < sizeof(NAMES) / sizeof(*NAMES); i++)
 		if (!strcmp(NAMES[i], name))
 			verb_misuse(verb, "there is no option \"-%s%s\"; name jobs without an option: rota %s 812",

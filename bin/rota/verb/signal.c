@@ -21,10 +21,16 @@ const struct verb_option signal_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+/* Returns the name of a signal without the prefix SIG. */
+static const char *signal_word(const char *given)
+{
+	return !strncasecmp(given, "SIG", 3) ? given + 3 : given;
+}
+
 /* Returns the number of a signal, or 0 if there is no such signal. Adds the names of signals to `names`, unless it is NULL. */
 static int signal_find(const char *given, const char **names)
 {
-	const char *word = !strncasecmp(given, "SIG", 3) ? given + 3 : given;
+	const char *word = signal_word(given);
 	char *end;
 	long number = strtol(given, &end, 10);
 
@@ -49,7 +55,7 @@ static int signal_number(const struct verb *verb, const char *given)
 
 	if (number)
 		return number;
-	near = nearest_of(!strncasecmp(given, "SIG", 3) ? given + 3 : given, names);
+	near = nearest_of(signal_word(given), names);
 	verb_misuse(verb, "there is no signal \"%s\"%s%s%s", given, near ? "; did you mean \"" : "", near ? near : "",
 		    near ? "\"?" : "");
 }
