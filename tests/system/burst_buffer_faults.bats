@@ -62,12 +62,13 @@ has_state() {
 @test "a function that does not end is killed with its processes, and has failed whatever it says then" {
 	timeouts 3
 	jobs late $ALL
+	torn_down() { [[ "$(called "${job[pre_run]}")" == "setup data_in test_data_in real_size paths pre_run job_teardown"* ]]; }
 	for function in $ALL; do
 		is_late() { [[ $(sql "select message from rota.staging_call where job_id = ${job[$function]} and function = '$function' and ended_at is not null limit 1") == *"not finished after 3 seconds" ]]; }
 		eventually is_late
 		case $function in
 		setup | data_in | test_data_in | real_size | paths) eventually is_staging "${job[$function]}" failed ;;
-		pre_run) [[ "$(called "${job[pre_run]}")" == "setup data_in test_data_in real_size paths pre_run job_teardown"* ]] ;;
+		pre_run) eventually torn_down ;;
 		post_run | data_out | test_data_out)
 			rota wait --timeout=60 "${job[$function]}"
 			rota cancel --hurry "${job[$function]}"
