@@ -76,9 +76,10 @@ exception when sqlstate 'T0001' then
 	return sqlerrm::jsonb;
 end $$;
 
+-- The answer of a call on the scene, which is as it was afterwards.
 create function t.alone(p_call text) returns text language plpgsql as $$
 begin
-	perform t.scene();
+	perform t.sequences();
 	raise sqlstate 'T0001' using message = coalesce(t.answer_here(t.sql(p_call)), '');
 exception when sqlstate 'T0001' then
 	return sqlerrm;
@@ -98,7 +99,7 @@ end $$;
 create function t.settles(p_session text, p_pid int) returns void language plpgsql as $$
 begin
 	while dblink_is_busy(p_session) = 1 and pg_blocking_pids(p_pid) = '{}' loop
-		perform pg_sleep(0.0003);
+		perform pg_sleep(0.001);
 	end loop;
 end $$;
 
