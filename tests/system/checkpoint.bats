@@ -374,7 +374,7 @@ block() {
 # shell of this test handles the signal too, and so does, for a moment, each child that a shell has forked.
 three_handle() {
 	local folder mask names
-	names=$(find /proc -mindepth 2 -maxdepth 2 -name cwd -lname "$PWD" 2>/dev/null | while read -r folder; do
+	names=$(find /proc/[0-9]*/cwd -maxdepth 0 -lname "$PWD" 2>/dev/null | while read -r folder; do
 		mask=$(sed -n 's/^SigCgt:\t//p' "${folder%cwd}status" 2>/dev/null) && [ -n "$mask" ] && ((0x$mask >> 9 & 1)) &&
 			cat "${folder%cwd}comm" 2>/dev/null
 	done | sort -u)

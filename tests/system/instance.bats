@@ -125,7 +125,7 @@ foreign_start() {
 	postmaster=$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")
 	kill_now "$(pid_of launcher)" "$(pid_of jobmgrd)" "$(pid_of nodemgrd)" "$(pid_of munged)" "$postmaster"
 	# The server's children notice its end by themselves.
-	nobody_left() { [ -z "$(find /proc -mindepth 2 -maxdepth 2 -name cwd -lname "$ROTA_HOME/pg/data" 2>/dev/null)" ]; }
+	nobody_left() { [ -z "$(find /proc/[0-9]*/cwd -maxdepth 0 -lname "$ROTA_HOME/pg/data" 2>/dev/null)" ]; }
 	eventually nobody_left
 	for file in "$ROTA_HOME/pg/data/postmaster.pid" "$ROTA_HOME/run/.s.PGSQL.5432.lock"; do
 		[ -e "$file" ]

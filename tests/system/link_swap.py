@@ -12,4 +12,4 @@ while True:
         for a, b in zip(names[::2], names[1::2]):
             if libc.renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE):
                 sys.exit(f"renameat2: errno {ctypes.get_errno()}")
-    time.sleep(random.random() / 500)
+    time.sleep(random.random() / 100)

@@ -233,9 +233,9 @@ $job.script.5: cancelled"*"ID  NAME "*" EXIT"* ]] || { echo "$output"; false; }
 	inside <<-'END'
 		kill_manager() { # that of this step alone
 			local process
-			for process in /proc/[0-9]*; do
-				[[ $(readlink "$process/exe") == */rota-stepmgr ]] &&
-					grep -qzxF "ROTA_STEP_SOCKET=$ROTA_STEP_SOCKET" "$process/environ" && kill -KILL "${process#/proc/}" && echo killed
+			for process in $(find /proc/[0-9]*/exe -maxdepth 0 -lname '*/rota-stepmgr'); do
+				process=${process%/exe}
+				grep -qzxF "ROTA_STEP_SOCKET=$ROTA_STEP_SOCKET" "$process/environ" && kill -KILL "${process#/proc/}" && echo killed
 			done 2>/dev/null
 		}
 		rota run sh -c 'for i in 1 2 3 4 5 6; do echo "$i"; echo "$i" >>ran; sleep 0.5; done' >out &
