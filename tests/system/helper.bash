@@ -58,7 +58,7 @@ instance_processes() {
 	# Use few programs, for there are hundreds of processes.
 	found=$(
 		grep -lsaF -- "$ROTA_HOME" /proc/[0-9]*/cmdline
-		find /proc -mindepth 2 -maxdepth 2 -name cwd -lname "$ROTA_HOME*" 2>/dev/null
+		find /proc/[0-9]*/cwd -maxdepth 0 -lname "$ROTA_HOME*" 2>/dev/null
 	) || true
 	for pid in $(sed -nE 's,^/proc/([0-9]+)/.*,\1,p' <<<"$found" | sort -nu); do
 		[ "$pid" != "$$" ] && [ "$pid" != "$BASHPID" ] && [ -e "/proc/$pid" ] || continue
@@ -262,10 +262,10 @@ sanitized() {
 	[ -n "${ASAN_OPTIONS:-}" ]
 }
 
-# eventually COMMAND...: true as soon as the command is, false after a minute. Tests check that something happens, not
+# eventually COMMAND...: true as soon as the command is, false after three minutes. Tests check that something happens, not
 # when. The command runs less and less often, because it takes CPU time from what it waits for.
 eventually() {
-	local until=$((SECONDS + 60)) pause=50
+	local until=$((SECONDS + 180)) pause=50
 	until "$@"; do
 		[ "$SECONDS" -lt "$until" ] || return 1
 		sleep "0.$(printf %03d "$pause")"
