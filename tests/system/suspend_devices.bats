@@ -290,13 +290,14 @@ goes_on() {
 	rota suspend "$job"
 	eventually [ -e "$DOUBLE/states/$first.asked" ]
 	goes_on
-	rota resume "$job" || true # the database does not know yet that it is suspended
-	rm "$DOUBLE/states/hold.$first"
-	if ! eventually states_are running running; then
-		is_suspended
+	if rota resume "$job"; then
+		rm "$DOUBLE/states/hold.$first"
+	else # the database does not know yet that it is suspended
+		rm "$DOUBLE/states/hold.$first"
+		eventually is_suspended
 		rota resume "$job"
-		eventually states_are running running
 	fi
+	eventually states_are running running
 	goes_on
 }
 
