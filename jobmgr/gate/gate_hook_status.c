@@ -7,6 +7,7 @@
  * - A request ends when the function answers, the client closes its connection, or jobmgrd exits. */
 #include "jobmgr/gate/gate_hook_status.h"
 
+#include <event2/bufferevent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,12 +27,16 @@ enum {
 struct hook_status {
 	struct hook_call *call; /* call of the function in runnerd; NULL: it has ended */
 	struct event *end;	/* event that ends the request without an answer of the script */
+	struct event *hangup;	/* event that the client has closed its connection; NULL: the client is answered, or gone */
 };
 
 static void status_lose_client(struct gate_call *c)
 {
 	struct hook_status *s = c->state;
 
+	if (s->hangup) /* the connection may serve other requests from now on, or close */
+		event_free(s->hangup);
+	s->hangup = NULL;
 	if (s->call)
 		event_active(s->end, EV_TIMEOUT, 0);
 }
@@ -62,6 +67,33 @@ static void status_ended(evutil_socket_t fd, short what, void *arg)
 	}
 	gate_refuse(&e, "RT503", "the job manager is shutting down");
 	gate_call_fail(c, &e, NULL);
+}
+
+/* Called when the client has closed its connection. evhttp does not notice this, since it does not read while a request is
+ * served. */
+static void status_hangup(evutil_socket_t fd, short what, void *arg)
+{
+	struct gate_call *c = arg;
+	struct hook_status *s = c->state;
+
+	(void)fd;
+	(void)what;
+	hook_call_cancel(s->call);
+	s->call = NULL;
+	gate_call_abandon(c);
+}
+
+/* Watch the connection of the client, if there still is one. */
+static void status_watch_client(struct gate_call *c)
+{
+	struct hook_status *s = c->state;
+	struct bufferevent *buffer;
+
+	if (!c->http)
+		return;
+	buffer = evhttp_connection_get_bufferevent(evhttp_request_get_connection(c->http));
+	s->hangup = event_new(c->server->base, bufferevent_getfd(buffer), EV_CLOSED, status_hangup, c);
+	event_add(s->hangup, NULL);
 }
 
 bool gate_hook_status_is_asked(const struct gate_call *c)
@@ -177,6 +209,7 @@ void gate_hook_status(struct gate_call *c)
 		s->end = evtimer_new(server->base, status_ended, c);
 		c->state = s;
 		c->verb = &status_verb;
+		status_watch_client(c);
 		body = status_request(c);
 		s->call = hook_call(server->hooks,
 				    &(struct hook_request){.script = "burst_buffer",
