@@ -66,7 +66,8 @@ runs() {
 power_cut() {
 	local pids
 	pids=$(rota status --json | jq -r '.processes[] | .pid // empty')
-	kill -KILL "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")" $pids 2>/dev/null || true
+	kill -KILL $pids 2>/dev/null || true # some end with others
+	eventually are_dead $pids
 	rota up >/dev/null
 }
 
@@ -121,7 +122,10 @@ power_cut() {
 	rota wait --timeout=60 "$job" || true
 	[ "$(states "$job")" = "one:completed two:completed three:timeout" ]
 	touch "$SITE/go"
+	rota admin node drain n1 --reason=test # so that the step does not begin before it has another limit
 	rota continue "$job"
+	rota modify --time=5 "$job.three"
+	rota admin node resume n1
 	rota wait --timeout=60 "$job"
 	[ "$(ledger)" = "one two three" ]
 }

@@ -146,9 +146,9 @@ sleeps() {
 # daemon_kill NAME: SIGKILL for jobmgrd, runnerd or postgres, and then the ordinary start.
 daemon_kill() {
 	if [ "$1" = postgres ]; then
-		kill -KILL "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")"
+		kill_now "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")"
 	else
-		kill -KILL "$(pid_of "$1")"
+		kill_now "$(pid_of "$1")"
 	fi
 	rota up >/dev/null
 }
