@@ -88,7 +88,7 @@ runs_element() {
 	rota cancel "$job.script[0]"
 	eventually is_element "$job" 0 complete
 	[ "$(called "$(number "$job" 0)")" = "setup data_in job_teardown" ]
-	is_element "$job" 2 staging_in
+	eventually is_element "$job" 2 staging_in
 	touch "$SITE/go.$(number "$job" 2)"
 	rota wait --timeout=60 "$job" || true
 	eventually is_staging "$job" complete
@@ -97,8 +97,10 @@ runs_element() {
 
 @test "a few elements are staged ahead of their nodes, however large the array is" {
 	rota admin setting change stage_ahead --value=3
-	job=$(array 0-99999 "wait=data_in" --begin=now+1)
+	job=$(array 0-99999 "wait=data_in" --begin=now+1hour)
+	eventually is_staging "$(array 0 "stage")" complete
 	[ "$(sql "select count(*) from rota.staging where array_job_id = $job")" = 0 ]
+	rota modify --begin=now "$job"
 	eventually runs_element "$job" 2 data_in
 	[ "$(sql "select count(*) from rota.staging where array_job_id = $job")" = 3 ]
 	[ "$(sql "select count(*) from rota.step where job_id = $job")" = 4 ]
@@ -117,10 +119,10 @@ runs_element() {
 	rota wait --timeout=60 "$job"
 	stuck() { [ "$(rota acct --json "$job" | grep -c stage_out_failed)" != 0 ]; }
 	eventually stuck
-	touch "$SITE/healed.$(number "$job" 0)" "$SITE/healed.$(number "$job" 2)"
 	rota queue | grep "^ *$job " | grep -q 'staging_out\|stage_out_failed'
 	all_failed() { [ "$(sql "select count(*) from acct.staging where array_job_id = $job and message like '%data_out says no'")" = 3 ]; }
 	eventually all_failed
+	touch "$SITE/healed.$(number "$job" 0)" "$SITE/healed.$(number "$job" 2)"
 	rm "$SITE/fails.1.1"
 	rota continue "$job"
 	eventually is_element "$job" 0 complete
