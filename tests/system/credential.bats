@@ -75,7 +75,7 @@ daemon() {
 }
 
 @test "a job waits while its credential is dead, says why, and goes on with a new one" {
-	secret | as "$ANNA" rota cred add archive --kind=file --expires=8
+	secret | as "$ANNA" rota cred add archive --kind=file --expires=60
 	show_job archive
 	printf '#!/bin/sh\nsleep 1000\n' >all.sh
 	all=$(as "$ANNA" rota submit --parsable --exclusive --nodes=2 --output=none all.sh)
@@ -87,6 +87,8 @@ daemon() {
 	run -0 as "$EVE" rota cred forecast
 	[ "$output" = "No step needs a credential for longer than it lives or can be renewed." ]
 	run -1 as "$EVE" rota cred forecast --user="$ANNA"
+	# The minute is over.
+	superuser "update rota.credential set expires_at = now() where name = 'archive' and user_name = '$ANNA' and removed_at is null; notify rota_credential"
 	eventually why_is "$job" "credential archive: it expire" || { as "$ANNA" rota why "$job"; false; }
 	as "$ANNA" rota cancel -q "$all"
 	run as "$ANNA" rota release "$job"
@@ -105,7 +107,7 @@ daemon() {
 
 @test "without rota-credd a job waits for its boxes, is cancelled or goes on; uploads wait too" {
 	secret | as "$ANNA" rota cred add archive --kind=file
-	kill -9 "$(daemon)"
+	kill_now "$(daemon)"
 	show_job archive
 	job=$(as "$ANNA" rota submit --parsable job.sh)
 	other=$(as "$ANNA" rota submit --parsable job.sh)
@@ -134,13 +136,13 @@ daemon() {
 	run -0 rota admin cred rotate
 	[[ $output == "rota-credd makes key "*", and seals all credentials with it" ]]
 	newest=$(superuser "select value from rota.setting where name = 'credential_key'")
-	kill -9 "$(daemon)"
+	kill_now "$(daemon)"
 	rota up >/dev/null
 	eventually eval '[ "$(superuser "select count(*) from rota.credential where key_version < $newest and removed_at is null")" = 0 ]'
 	[ -e "$ROTA_TEST_KEYS/cred/$newest.key" ]
 	[ "$(stat -c %a "$ROTA_TEST_KEYS/cred/$newest.key")" = 600 ]
 	mv "$ROTA_TEST_KEYS/cred/1.key" "$ROTA_TEST_KEYS/aside"
-	kill -9 "$(daemon)"
+	kill_now "$(daemon)"
 	rota up >/dev/null
 	show_job archive1,archive3
 	job=$(as "$ANNA" rota submit --parsable job.sh)
@@ -313,7 +315,7 @@ daemon() {
 
 @test "rota up makes no lost key anew" {
 	secret | as "$ANNA" rota cred add archive --kind=file
-	kill -9 "$(daemon)"
+	kill_now "$(daemon)"
 	mkdir aside
 	mv "$ROTA_TEST_KEYS"/cred/[0-9]*.key aside
 	run -1 rota up
