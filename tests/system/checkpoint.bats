@@ -18,6 +18,10 @@ setup_file() {
 
 teardown() {
 	! mountpoint -q "$BATS_TEST_TMPDIR/full" || umount -l "$BATS_TEST_TMPDIR/full"
+	if [ -z "${BATS_TEST_COMPLETED:-}" ]; then # it may have left these as no other test expects them
+		rota admin setting change checkpoint_wait_s --value=60
+		rota admin setting change checkpoint_interval_s --value=1800
+	fi
 }
 
 teardown_file() {
