@@ -203,6 +203,7 @@ first_process() {
 	rm -f at.1 go on
 	job=$(rota submit --parsable --checkpoint=dmtcp --output=out orphan.sh)
 	eventually [ -e at.1 ]
+	eventually runs
 	run -1 rota checkpoint "$job" --wait
 	[[ $output = *"would not be saved: program \"$PROGRAMS/static\" is statically linked"* ]]
 	touch go
@@ -511,6 +512,7 @@ talk_is_as_expected() {
 	rm -f at.1 go
 	job=$(rota submit --parsable --checkpoint=dmtcp --run=tasks --nodes=1 --ntasks=2 --output=out ends.sh)
 	eventually [ -e at.1 ]
+	eventually runs
 	eventually eval '[ "$(superuser "select count(*) from rota.task_end where job_id = $job")" = 1 ]'
 	run -1 rota checkpoint "$job" --wait
 	[[ $output = *"task 1 has ended, so the tasks cannot be saved together any more" ]]
@@ -520,6 +522,7 @@ talk_is_as_expected() {
 	rm -f at.1 go
 	job=$(rota submit --parsable --checkpoint=dmtcp --run=tasks --nodes=1 --ntasks=2 --output=out static.sh)
 	eventually [ -e at.1 ]
+	eventually runs
 	run -1 rota checkpoint "$job" --wait
 	[[ $output = *"would not be saved: program \"$PROGRAMS/static\" is statically linked" ]]
 	touch go

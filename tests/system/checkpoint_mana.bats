@@ -119,6 +119,12 @@ submit() {
 	END
 	job=$(owner rota submit --parsable --ntasks="$RANKS" solve.sh)
 	eventually has_all at.50
+	eventually runs
+}
+
+# runs: the database has the start of the step; without it, a step is not saved.
+runs() {
+	[ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0].state')" = running ]
 }
 
 # has_all FILE: all ranks have written to this file, once.
@@ -168,6 +174,7 @@ sql() {
 	eventually has_left "$job"
 	run -0 owner rota restart "$job" --to "n$((3 - ${node#n}))"
 	eventually all_run 2
+	eventually runs
 	pids=$(ranks 2)
 	[ "$(wc -l <<<"$pids")" = "$RANKS" ]
 	for pid in $pids; do
@@ -224,6 +231,7 @@ sql() {
 	printf '#!/bin/bash\n: >at\nuntil [ -e on ]; do sleep 0.05; done\n' >early.sh
 	job=$(owner rota submit --parsable --checkpoint=script:mana --output=out.early early.sh)
 	eventually [ -e at ]
+	eventually runs
 	run -1 owner rota checkpoint "$job" --wait
 	[[ $output = *"driver script:mana: its program checkpoint ended with exit code 3"* ]]
 	: >on

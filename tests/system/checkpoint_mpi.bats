@@ -63,7 +63,7 @@ program_make() {
 	mpicc -std=gnu17 -Wall -Wextra -Werror solve.c -o solve
 }
 
-# submit: a job of the program, whose ranks have come to turn 50.
+# submit: a job of the program, whose ranks have come to turn 50, and whose start the database has; without it, a step is not saved.
 submit() {
 	cat >solve.sh <<-'END'
 		#!/bin/bash
@@ -72,6 +72,11 @@ submit() {
 	END
 	job=$(rota submit --parsable --ntasks="$RANKS" solve.sh)
 	eventually has_all at.50
+	eventually runs
+}
+
+runs() {
+	[ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0].state')" = running ]
 }
 
 # has_all FILE: all ranks have written their processes to this file, once.
@@ -114,6 +119,7 @@ sql() {
 	eventually has_left "$job"
 	run -0 rota restart "$job" --to "n$((3 - ${node#n}))"
 	eventually has_all at.150
+	eventually runs
 	run -0 rota checkpoint "$job" --end --wait
 	[[ $output = *"checkpoint 2 complete" ]]
 	eventually has_left "$job"
