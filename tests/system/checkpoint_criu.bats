@@ -194,7 +194,7 @@ is_held() {
 
 @test "a time limit holds for what is restored, and a step longer than its limit goes on" {
 	expect counter
-	submit counter --time=0:08 --checkpoint-before=0:06
+	submit counter --time=0:34 --checkpoint-before=0:30
 	eventually restored 3
 	touch go
 	is_as_expected
