@@ -199,10 +199,12 @@ program() {
 
 @test "a job gets the access token alone, and each renewed one; the refresh token never leaves the head" {
 	jq -nc --arg refresh "$(cat "$SITE/refresh")" '{access_token: "access-old", refresh_token: $refresh, client_id: "rota",
-		client_secret: "s&cret=+%", expires_in: 12}' >"$BATS_TEST_TMPDIR/pair"
+		client_secret: "s&cret=+%", expires_in: 3600}' >"$BATS_TEST_TMPDIR/pair"
 	rota cred add sixth "$BATS_TEST_TMPDIR/pair" --kind=token --refresh-url="$URL/token"
 	job=$(submit 'cat "$BEARER_TOKEN_FILE"; echo; until grep -q access-[0-9] "$BEARER_TOKEN_FILE"; do sleep 0.2; done; cat "$BEARER_TOKEN_FILE"' \
 		--cred=sixth)
+	eventually output_has "$job" access-old
+	rota cred refresh sixth
 	timeout 90 rota wait "$job"
 	[ "$(head -n 1 "$BATS_TEST_TMPDIR/$job.out")" = access-old ]
 	[[ $(tail -n 1 "$BATS_TEST_TMPDIR/$job.out") == access-[0-9]* ]]
