@@ -52,7 +52,8 @@ bool kind_ssh_inspect(const struct kind_secret *secret, const struct kind_option
 	if (good && strstr(result.error, "passphrase"))
 		good = err_set(e, "the key has a passphrase; make a copy without one by ssh-keygen -p, and add that");
 	else if (good && WIFEXITED(result.status) && WEXITSTATUS(result.status) == SSH_NO_KEY)
-		good = err_set(e, "this is no private key of SSH");
+		/* ssh-keygen also ends so where the host is the reason */
+		good = err_set(e, "this is no private key of SSH%s%s", *result.error ? ": " : "", result.error);
 	else if (good && !kind_program_good(&result, "ssh-keygen", e))
 		good = false;
 	else if (good)

@@ -243,7 +243,7 @@ program() {
 	credential inspect ssh-key <"$BATS_TEST_TMPDIR/pem"
 	ssh-keygen -q -t ed25519 -N 'a phrase' -f "$BATS_TEST_TMPDIR/locked"
 	refuses "has a passphrase" inspect ssh-key <"$BATS_TEST_TMPDIR/locked"
-	refuses "no private key" inspect ssh-key <"$BATS_TEST_TMPDIR/ed25519.pub"
+	refuses "no private key of SSH: Load key" inspect ssh-key <"$BATS_TEST_TMPDIR/ed25519.pub"
 	refuses "no private key" inspect ssh-key </dev/null
 	head -c 5000 "$BATS_TEST_TMPDIR/rsa" | head -c -300 >"$BATS_TEST_TMPDIR/cut"
 	refuses "no private key" inspect ssh-key <"$BATS_TEST_TMPDIR/cut"
