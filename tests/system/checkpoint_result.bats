@@ -277,7 +277,7 @@ evacuated() {
 }
 
 @test "a chain of five time limits: app and script" {
-	begin_own --time=0:12 --checkpoint-before=0:10
+	begin_own --time=0:34 --checkpoint-before=0:30
 	chain_of_five
 }
 
