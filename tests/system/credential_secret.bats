@@ -61,6 +61,12 @@ core_is_here() {
 	[[ $(cat /proc/sys/kernel/core_pattern) == [\|/]* ]] || [ -n "$(find . -name 'core*')" ]
 }
 
+# is_renewed JOB: the ticket has been renewed, and each node of the job has it.
+is_renewed() {
+	[ "$(as "$ANNA" rota cred show krb5 --json | jq .renewals)" = 1 ] &&
+		[ "$(superuser "select count(*) from rota.credential_use where job_id = $1 and boxed < wanted")" = 0 ]
+}
+
 nothing_found() {
 	run search
 	[ -z "$output" ] || { echo "$output"; false; }
@@ -89,6 +95,7 @@ nothing_found() {
 	own_processes="$(grep -vE "^(file|token|krb5): $ROTA_HOME/node/n[12]/spool/$job.0.1/cred/|^file: .* of (script|sleep)\$" <<<"$output")" || true
 	[ -z "$own_processes" ] || { echo "$own_processes"; false; }
 	as "$ANNA" rota cred refresh krb5
+	eventually is_renewed "$job" # no program has the old ticket open
 	touch over
 	as "$ANNA" rota wait "$job"
 	[ -z "$(find "$ROTA_HOME/node" -name 'cred.*')" ]
