@@ -104,7 +104,7 @@ credential() {
 request() {
 	local credential=$1 path=$2
 	shift 2
-	as "$EVE" curl -s -m 120 -w ' [%{http_code}]' --unix-socket "$GATE" -H "Authorization: Munge $credential" "$@" "http://gate$path" || true
+	as "$EVE" curl -s -m 120 --expect100-timeout 60 -w ' [%{http_code}]' --unix-socket "$GATE" -H "Authorization: Munge $credential" "$@" "http://gate$path" || true
 }
 
 # raw SECONDS <BYTES: prints the API's answer to these bytes within that time.
