@@ -29,7 +29,7 @@ teardown() {
 @test "a plain job: all functions in this order, as the daemons' account, with their arguments" {
 	cluster=$(sed -n 's/^name *= *//p' "$ROTA_HOME/etc/rota.conf" | head -n 1)
 	job=$(submit "stage")
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 	[ "$(called "$job")" = "$ALL" ]
 	who="$(id -u) $(id -g)"
@@ -78,13 +78,13 @@ test_data_in of job $job
 	cd "$BATS_TEST_TMPDIR"
 	none=$(rota submit --parsable --output=/dev/null none)
 	held=$(submit "stage" --hold)
-	rota wait --timeout=60 "$none"
+	rota wait --timeout=300 "$none"
 	[ "$(sql "select count(*) from rota.staging where job_id = $none")" = 0 ]
 	[ ! -e "$SITE/log.$none" ]
 	[ "$(staging "$held")" = pending ]
 	[ ! -e "$SITE/log.$held" ]
 	rota release "$held"
-	rota wait --timeout=60 "$held"
+	rota wait --timeout=300 "$held"
 	eventually is_staging "$held" complete
 	[ "$(called "$held")" = "$ALL" ]
 }
@@ -93,12 +93,12 @@ test_data_in of job $job
 	printf '#!/bin/bash\n#BB_LUA stage\n[ "$BB_PATH" = "/fast/$ROTA_JOB_ID" ] && [ "${SLURM_JOB_ID}" = "$ROTA_JOB_ID" ]\n#ROTA step a --array=0-3%%2 --retry=1\n[ "$ROTA_ARRAY_INDEX.$ROTA_ATTEMPT" != 2.1 ]\n#ROTA step b\ntrue\n' >"$BATS_TEST_TMPDIR/array"
 	cd "$BATS_TEST_TMPDIR"
 	job=$(rota submit --parsable --output=/dev/null array)
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 	[ "$(called "$job")" = "$ALL" ]
 	[ "$(sql "select count(*) filter (where state = 'completed') from rota.step where job_id = $job and array_index is not null")" = 4 ]
 	rota requeue "$job"
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 	[ "$(called "$job")" = "$ALL $ALL" ]
 }
@@ -115,8 +115,8 @@ test_data_in of job $job
 	cd "$BATS_TEST_TMPDIR"
 	job=$(rota submit --parsable --output=/dev/null several)
 	next=$(submit "stage" --dependency=afterok:"$job")
-	rota wait --timeout=60 "$job"
-	rota wait --timeout=60 "$next"
+	rota wait --timeout=300 "$job"
+	rota wait --timeout=300 "$next"
 	eventually is_staging "$next" complete
 	eventually is_staging "$job" staging_out
 	rota queue | grep -q "^ *$job .* staging_out .* completed$"
@@ -134,7 +134,7 @@ test_data_in of job $job
 	cd "$BATS_TEST_TMPDIR"
 	printf '#!/bin/bash\ntrue\n' >plain
 	next=$(rota submit --parsable --output=/dev/null -d "afterok:$job,afterburstbuffer:$job" plain)
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	waits() { rota why "$next" | grep -qF "waits for job $job to end, and for its data to be torn down (completed, $1"; }
 	eventually waits "staging_out, which failed"
 	touch "$SITE/healed.$job"
@@ -143,7 +143,7 @@ test_data_in of job $job
 	waits teardown
 	[ "$(sql "select state from rota.job where job_id = $next")" = "" ]
 	touch "$SITE/go.$job"
-	rota wait --timeout=60 "$next"
+	rota wait --timeout=300 "$next"
 	is_staging "$job" complete
 	[ "$(sql "select min(s.started_at) > max(c.ended_at) from rota.step s, rota.staging_call c where s.job_id = $next and c.job_id = $job")" = t ]
 	refused "there is no job 999999" rota submit -d afterburstbuffer:999999 plain
@@ -160,7 +160,7 @@ test_data_in of job $job
 	[[ "$output" == "$job"*staging_in* ]]
 	[ "$(sql "select count(*) from rota.allocation where job_id = $job")" = 0 ]
 	touch "$SITE/go.$job"
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 }
 
 @test "a function that answers BUSY is polled again" {
@@ -168,7 +168,7 @@ test_data_in of job $job
 	polled() { [ "$(grep -cs test_data_in "$SITE/log.$job")" -ge 3 ]; }
 	eventually polled
 	touch "$SITE/go.$job"
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	[ "$(sql "select count(*) from rota.staging_call where job_id = $job and function = 'test_data_in'")" = 1 ]
 }
 
@@ -183,7 +183,7 @@ test_data_in of job $job
 		[[ "$(called "$job")" == *"$function" ]]
 		touch "$SITE/healed.$job"
 		rota release "$job"
-		rota wait --timeout=60 "$job"
+		rota wait --timeout=300 "$job"
 		eventually is_staging "$job" complete
 		[[ "$(called "$job")" == *"$function job_teardown $ALL" ]]
 	done
@@ -210,7 +210,7 @@ test_data_in of job $job
 	[ ! -e "$SITE/environment.$job" ]
 	touch "$SITE/healed.$job"
 	rota release "$job"
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 	[ -s "$SITE/environment.$job" ]
 }
@@ -218,7 +218,7 @@ test_data_in of job $job
 @test "stage-out fails: nodes are free, the job has ended, the data stays until retry or cancel --hurry" {
 	for function in post_run data_out test_data_out; do
 		job=$(submit "fail=$function")
-		rota wait --timeout=60 "$job"
+		rota wait --timeout=300 "$job"
 		failed() { [[ $(sql "select message from rota.staging where job_id = $job") == *"$function says no" ]]; }
 		eventually failed
 		[ "$(sql "select count(*) from rota.allocation where job_id = $job and ended_at is null")" = 0 ]
@@ -256,7 +256,7 @@ test_data_in of job $job
 
 @test "a teardown that fails is tried three times, and then it is over" {
 	job=$(submit "fail=job_teardown")
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 	[ "$(grep -c job_teardown "$SITE/log.$job")" = 3 ]
 	[ "$(sql "select message from rota.staging where job_id = $job")" = "burst_buffer.lua: job_teardown: job_teardown says no" ]
@@ -265,10 +265,10 @@ test_data_in of job $job
 
 @test "a requeued job stages in again" {
 	job=$(submit "stage")
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 	rota requeue "$job"
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 	[ "$(called "$job")" = "$ALL $ALL" ]
 }
@@ -278,7 +278,7 @@ test_data_in of job $job
 	printf '#BB_LUA one\n#BB_LUA two \\\n#BB_LUA three\n' >"$BATS_TEST_TMPDIR/directives"
 	cd "$BATS_TEST_TMPDIR"
 	job=$(rota submit --parsable --output=/dev/null --bbf directives plain)
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 	[ "$(sql "select directives from rota.staging where job_id = $job")" = "#BB_LUA one
 #BB_LUA two  three" ]
@@ -298,7 +298,7 @@ test_data_in of job $job
 	printf '#!/bin/bash\n#BB_LUA to=/fast/%%j/%%u name=%%x \\\n#BB_LUA ,%%A,%%a,%%%%,%%z.\n#BB_LUA %%d \\\\%%j\necho %%j\n' >"$BATS_TEST_TMPDIR/a b/symbols"
 	cd "$BATS_TEST_TMPDIR/a b"
 	job=$(rota submit --parsable --output=/dev/null --job-name=box symbols)
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 	[ "$(called "$job")" = "$ALL" ]
 	replaced="#!/bin/sh
@@ -312,7 +312,7 @@ test_data_in of job $job
 	done
 	# Without a symbol, all get the script.
 	job=$(submit "stage")
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 	for function in $ALL; do
 		cmp "$BATS_TEST_TMPDIR/script" "$SITE/script.$job.$function"
@@ -330,7 +330,7 @@ test_data_in of job $job
 
 @test "hostile directives: metacharacters stay text, NUL and 10 MB are refused" {
 	job=$(submit '$(touch '"$SITE"'/evil) ; `touch '"$SITE"'/evil` | touch '"$SITE"'/evil '"'"'"')
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 	[ ! -e "$SITE/evil" ]
 	cd "$BATS_TEST_TMPDIR"
@@ -368,7 +368,7 @@ test_data_in of job $job
 	[ "$status" = 0 ]
 	[[ "$output" == *"welcome to fine %j"* ]]
 	job=${lines[-1]}
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 	echo 'syntax error here' >>"$SITE/burst_buffer.lua"
 	run submit "fine"
@@ -555,7 +555,7 @@ gone() {
 		"$SITE" "$SITE" "$SITE" "$SITE" "$SITE" >"$BATS_TEST_TMPDIR/slides"
 	cd "$BATS_TEST_TMPDIR"
 	job=$(rota submit --parsable --output=/dev/null slides)
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 	[ "$(cat "$SITE/job_in")" = hello ]
 	[ "$(cat "$SITE/copied_out")" = "my job $job output this" ]
@@ -604,7 +604,7 @@ example_remove() {
 	cp "$BATS_TEST_TMPDIR/example" "$SITE/example"
 	cd /tmp
 	job=$(as "$ANN" rota submit --parsable --output=/dev/null "$SITE/example")
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 	[ "$(cat "$SITE/pool/$ANN/run/out/copy")" = hello ]
 	grep -qx other::--- "$SITE/pool/$ANN/run/out/sub/acl"
@@ -635,7 +635,7 @@ example_remove() {
 
 	for to in theirs/private theirs/new theirs; do
 		job=$(example_submit 'echo mine >$STAGE_OUT/data' "output=$to")
-		rota wait --timeout=60 "$job"
+		rota wait --timeout=300 "$job"
 		eventually failed "theirs"
 		rota cancel --hurry "$job"
 		eventually is_staging "$job" complete
@@ -645,13 +645,13 @@ example_remove() {
 
 	# A link below the folder is copied as a link, and the job cannot put one in the place of $STAGE_OUT.
 	job=$(example_submit "[ -L \$STAGE_IN/link ] && ! mv \$STAGE_OUT \$STAGE_OUT.old && ! rmdir \$STAGE_OUT && ln -s $pool/$EVE/private \$STAGE_OUT/link" "input=run/in output=run/links")
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 	[ "$(readlink "$pool/$ANN/run/links/link")" = "$pool/$EVE/private" ]
 
 	# Files that exist already stay.
 	job=$(example_submit true "output=run/links")
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually failed "data_out: run/links exists already"
 	rota cancel --hurry "$job"
 	eventually is_staging "$job" complete

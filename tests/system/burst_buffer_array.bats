@@ -90,7 +90,7 @@ runs_element() {
 	[ "$(called "$(number "$job" 0)")" = "setup data_in job_teardown" ]
 	eventually is_element "$job" 2 staging_in
 	touch "$SITE/go.$(number "$job" 2)"
-	rota wait --timeout=60 "$job" || true
+	rota wait --timeout=300 "$job" || true
 	eventually is_staging "$job" complete
 	[ ! -e "$SITE/has.$job.0" ] && [ -e "$SITE/has.$job.2" ]
 }
@@ -116,7 +116,7 @@ runs_element() {
 @test "an element that is retried keeps its data; stage-in and stage-out fail for an element alone" {
 	touch "$SITE/fails.1.1"
 	job=$(array 0-2%2 "fail=data_out" --retry=1)
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	stuck() { [ "$(rota acct --json "$job" | grep -c stage_out_failed)" != 0 ]; }
 	eventually stuck
 	rota queue | grep "^ *$job " | grep -q 'staging_out\|stage_out_failed'
@@ -152,7 +152,7 @@ runs_element() {
 		eventually is_element "$job" 0 complete
 		eventually runs_element "$job" 1 "$function"
 		touch "$SITE/go.$(number "$job" 1)"
-		rota wait --timeout=60 "$job"
+		rota wait --timeout=300 "$job"
 		eventually is_staging "$job" complete
 		case $function in
 		setup | data_in | test_data_in | paths) expected="${ALL%%"$function"*}$function job_teardown $ALL" ;;

@@ -70,7 +70,7 @@ has_state() {
 		setup | data_in | test_data_in | real_size | paths) eventually is_staging "${job[$function]}" failed ;;
 		pre_run) eventually torn_down ;;
 		post_run | data_out | test_data_out)
-			rota wait --timeout=60 "${job[$function]}"
+			rota wait --timeout=300 "${job[$function]}"
 			rota cancel --hurry "${job[$function]}"
 			;;
 		job_teardown) continue ;;
@@ -100,13 +100,13 @@ has_state() {
 	for function in setup data_in test_data_in real_size paths pre_run; do
 		rota cancel "${job[$function]}"
 		eventually is_staging "${job[$function]}" complete
-		rota wait --timeout=60 "${job[$function]}" || true
+		rota wait --timeout=300 "${job[$function]}" || true
 		has_state "${job[$function]}" cancelled
 		teardown_was "${job[$function]}" true
 		[[ "$(called "${job[$function]}")" == *"$function job_teardown" ]]
 	done
 	for function in post_run data_out test_data_out job_teardown; do
-		rota wait --timeout=60 "${job[$function]}"
+		rota wait --timeout=300 "${job[$function]}"
 		rota cancel "${job[$function]}" || true
 		runs "${job[$function]}" "$function"
 		touch "$SITE/go.${job[$function]}"
@@ -121,7 +121,7 @@ has_state() {
 	jobs hang post_run data_out test_data_out
 	jobs wait job_teardown
 	for function in post_run data_out test_data_out job_teardown; do
-		rota wait --timeout=60 "${job[$function]}"
+		rota wait --timeout=300 "${job[$function]}"
 		eventually runs "${job[$function]}" "$function"
 		rota cancel --hurry "${job[$function]}" || true
 		touch "$SITE/go.${job[$function]}"
@@ -174,7 +174,7 @@ has_state() {
 	is_healed() { ! rota admin pool list | grep -q failed; }
 	eventually is_healed
 	job=$(submit "pool=space capacity=1")
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 }
 

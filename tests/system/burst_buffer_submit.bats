@@ -37,13 +37,13 @@ latest() {
 @test "directives have the name of the setting, and lines with the usual one are comments" {
 	printf '#!/bin/bash\n#BB_LUA not one\n#DATA one \\\n#DATA two\n[ "$BB_PATH" = "/fast/$ROTA_JOB_ID" ]\n' >named
 	job=$(rota submit --parsable --output=/dev/null --bb="#DATA zero" named)
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 	[ "$(directives "$job")" = "#DATA zero
 #DATA one  two" ]
 	[ "$(called "$job")" = "$ALL" ]
 	job=$(rota submit --parsable --output=/dev/null <<<$'#!/bin/bash\n#BB_LUA one\n' -)
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	[ "$(sql "select count(*) from rota.staging where job_id = $job")" = 0 ]
 }
 
@@ -70,7 +70,7 @@ latest() {
 	job=$output
 	[[ "$stderr" == *"had #DATA mine"* ]]
 	other=$(rota submit --parsable --output=/dev/null --comment=script plain)
-	rota wait --timeout=60 "$job" "$other"
+	rota wait --timeout=300 "$job" "$other"
 	[ "$(directives "$job") $(directives "$other")" = "#DATA by field #DATA by script" ]
 	for job in "$job" "$other"; do
 		eventually is_staging "$job" complete
@@ -151,7 +151,7 @@ latest() {
 	chmod 755 . && chmod 644 open
 	ln -s open link
 	job=$(rota submit --parsable --output=/dev/null --bbf=link plain)
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	[ "$(directives "$job")" = "#DATA linked" ]
 	before=$(latest)
 	folder=$(mktemp -d /tmp/rota-link.XXXXXX)

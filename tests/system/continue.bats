@@ -74,14 +74,14 @@ power_cut() {
 @test "a job whose step failed: rota continue runs that and what comes after it; attempts and outputs stay" {
 	touch "$SITE/go"
 	job=$(submit)
-	run rota wait --timeout=60 "$job"
+	run rota wait --timeout=300 "$job"
 	[ "$status" = 1 ]
 	[ "$(ledger)" = "one two" ]
 	touch "$SITE/ok"
 	run rota continue "$job"
 	[ "$status" = 0 ]
 	[ "$output" = "$job: queued again (2 of 3 steps)" ]
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	[ "$(ledger)" = "one two two three" ]
 	[ "$(states "$job")" = "one:completed two:completed three:completed" ]
 	[ "$(sql "select string_agg(step_id || ':' || attempt || ':' || state, ' ' order by step_id, attempt) from rota.attempt where job_id = $job")" = "0:1:completed 1:1:failed 1:2:completed 2:1:completed" ]
@@ -94,11 +94,11 @@ power_cut() {
 @test "an array: only the elements that failed run again" {
 	printf '#!/bin/bash\n#ROTA --output=/dev/null --array=0-5\necho $ROTA_ARRAY_INDEX >>%s\n[ $((ROTA_ARRAY_INDEX %% 2)) = 0 ] || [ -e %s ]\n' "$SITE/ledger" "$SITE/ok" >array.sh
 	job=$(rota submit --parsable array.sh)
-	rota wait --timeout=60 "$job" || true
+	rota wait --timeout=300 "$job" || true
 	[ "$(sort "$SITE/ledger" | paste -sd' ')" = "0 1 2 3 4 5" ]
 	touch "$SITE/ok"
 	rota continue "$job"
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	[ "$(sort "$SITE/ledger" | paste -sd' ')" = "0 1 1 2 3 3 4 5 5" ]
 	run rota continue "$job"
 	[ "$status" = 1 ]
@@ -110,23 +110,23 @@ power_cut() {
 	job=$(submit)
 	eventually runs "$job" 2
 	rota cancel "$job.three"
-	rota wait --timeout=60 "$job" || true
+	rota wait --timeout=300 "$job" || true
 	[ "$(states "$job")" = "one:completed two:completed three:cancelled" ]
 	touch "$SITE/go"
 	rota continue "$job"
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	[ "$(ledger)" = "one two three" ]
 	rm "$SITE/go" "$SITE/ledger"
 	row "" | sed 's/step three/& --time=0:01/' >short.sh
 	job=$(rota submit --parsable short.sh)
-	rota wait --timeout=60 "$job" || true
+	rota wait --timeout=300 "$job" || true
 	[ "$(states "$job")" = "one:completed two:completed three:timeout" ]
 	touch "$SITE/go"
 	rota admin node drain n1 --reason=test # so that the step does not begin before it has another limit
 	rota continue "$job"
 	rota modify --time=5 "$job.three"
 	rota admin node resume n1
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	[ "$(ledger)" = "one two three" ]
 }
 
@@ -148,14 +148,14 @@ power_cut() {
 	[ "$status" != 0 ]
 	[[ "$output" == *99999999* ]]
 	rota cancel "$job"
-	rota wait --timeout=60 "$job" || true
+	rota wait --timeout=300 "$job" || true
 	before=$(states "$job")
 	run as "$EVE" rota continue "$job"
 	[ "$status" != 0 ]
 	[ "$(states "$job")" = "$before" ]
 	touch "$SITE/go"
 	rota continue --quiet "$job"
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	run rota continue --json "$job"
 	[ "$status" = 1 ]
 	[ "$(jq -r '.steps[0].changed' <<<"$output")" = false ]
@@ -168,7 +168,7 @@ power_cut() {
 	rm "$SITE/fail.data_in"
 	run rota continue "$job"
 	[ "$output" = "$job: its data is staged in again" ]
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 	[ "$(called "$job")" = "setup data_in job_teardown setup data_in pre_run post_run data_out job_teardown" ]
 }
@@ -176,7 +176,7 @@ power_cut() {
 @test "stage-out failed: nothing runs again but the stage-out" {
 	touch "$SITE/fail.data_out" "$SITE/ok" "$SITE/go"
 	job=$(submit "#BB_LUA stage")
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually stuck "$job" data_out
 	rm "$SITE/fail.data_out"
 	run rota continue "$job"
@@ -189,13 +189,13 @@ power_cut() {
 @test "a step failed and then the stage-out: the step runs again with the data that is staged" {
 	touch "$SITE/fail.data_out" "$SITE/go"
 	job=$(submit "#BB_LUA stage")
-	rota wait --timeout=60 "$job" || true
+	rota wait --timeout=300 "$job" || true
 	eventually stuck "$job" data_out
 	rm "$SITE/fail.data_out"
 	touch "$SITE/ok"
 	run rota continue "$job"
 	[ "$output" = "$job: queued again (2 of 3 steps; its data is still staged)" ]
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 	[ "$(ledger)" = "one two two three" ]
 	[ "$(called "$job")" = "setup data_in pre_run post_run data_out pre_run post_run data_out job_teardown" ]
@@ -204,7 +204,7 @@ power_cut() {
 
 @test "a power cut while a continued job runs: what completed stays, and the rest completes" {
 	job=$(submit)
-	rota wait --timeout=60 "$job" || true
+	rota wait --timeout=300 "$job" || true
 	touch "$SITE/ok"
 	rota continue "$job"
 	eventually runs "$job" 2
@@ -219,7 +219,7 @@ power_cut() {
 @test "a power cut right after rota continue: it is kept" {
 	touch "$SITE/go"
 	job=$(submit)
-	rota wait --timeout=60 "$job" || true
+	rota wait --timeout=300 "$job" || true
 	touch "$SITE/ok"
 	rota continue "$job"
 	power_cut
@@ -237,7 +237,7 @@ power_cut() {
 		if [ "$function" = data_in ]; then
 			eventually is_staging "$job" failed
 		else
-			rota wait --timeout=60 "$job" || true
+			rota wait --timeout=300 "$job" || true
 			eventually stuck "$job" data_out
 		fi
 		touch "$SITE/ok" "$SITE/wait.$function"

@@ -99,7 +99,7 @@ daemon() {
 	late=$(as "$ANNA" rota submit --parsable job.sh)
 	eventually why_is "$late" "credential archive"
 	secret | as "$ANNA" rota cred add archive --kind=file
-	as "$ANNA" rota wait --timeout=60 "$job" "$late"
+	as "$ANNA" rota wait --timeout=300 "$job" "$late"
 	[ "$(cat "out.$job")" = "$(secret)" ]
 	[ "$(cat "out.$late")" = "$(secret)" ]
 	as "$ANNA" rota cred remove archive
@@ -118,9 +118,9 @@ daemon() {
 	adder=$!
 	eventually eval '[ "$(superuser "select count(*) from rota.credential_upload where done_at is null")" = 1 ]'
 	rota up >/dev/null
-	as "$ANNA" rota wait --timeout=60 "$job"
+	as "$ANNA" rota wait --timeout=300 "$job"
 	[ "$(cat "out.$job")" = "$(secret)" ]
-	as "$ANNA" rota wait --timeout=60 "$other" || true
+	as "$ANNA" rota wait --timeout=300 "$other" || true
 	[ ! -e "out.$other" ]
 	wait "$adder"
 	[[ $(<added) == "credential second: good"* ]]
@@ -146,7 +146,7 @@ daemon() {
 	rota up >/dev/null
 	show_job archive1,archive3
 	job=$(as "$ANNA" rota submit --parsable job.sh)
-	as "$ANNA" rota wait --timeout=60 "$job"
+	as "$ANNA" rota wait --timeout=300 "$job"
 	[ "$(cat "out.$job")" = "$(secret)"$'\n'"$(secret)" ]
 	mv "$ROTA_TEST_KEYS/aside" "$ROTA_TEST_KEYS/cred/1.key"
 	for i in 1 2 3; do
@@ -159,7 +159,7 @@ daemon() {
 	echo mine | as "$EVE" rota cred add archive --kind=file
 	show_job archive
 	job=$(as "$ANNA" rota submit --parsable job.sh)
-	as "$ANNA" rota wait --timeout=60 "$job"
+	as "$ANNA" rota wait --timeout=300 "$job"
 	pg_dumpall -h "$ROTA_HOME/run" -U postgres >dump
 	grep -q "credential_use" dump
 	! grep -q "$(secret)" dump || false
@@ -203,7 +203,7 @@ daemon() {
 	run -0 as "$ANNA" rota cred show shared
 	[[ $output == *"$job.0.1"* ]]
 	as "$ANNA" rota cred grant shared --to "$EVE" --revoke
-	as "$EVE" rota wait --timeout=60 "$job"
+	as "$EVE" rota wait --timeout=300 "$job"
 	[ "$(tail -n 1 "out.$job")" = shared ]
 	run -1 as "$EVE" rota submit --cred="$ANNA/shared" eve.sh
 	as "$ANNA" rota cred remove shared
@@ -248,7 +248,7 @@ daemon() {
 	# submit [OPTION]...: submit a job that prints its credentials
 	finds() {
 		local job
-		job=$(as "$ANNA" rota submit --parsable --output=out.%j "$@" plain.sh) && as "$ANNA" rota wait --timeout=60 "$job" && [[ $(cat "out.$job") == "$expected"end ]]
+		job=$(as "$ANNA" rota submit --parsable --output=out.%j "$@" plain.sh) && as "$ANNA" rota wait --timeout=300 "$job" && [[ $(cat "out.$job") == "$expected"end ]]
 	}
 	run -1 as "$ANNA" rota cred default nothing
 	[[ $output == *'you have no credential "nothing"'* ]]
@@ -300,7 +300,7 @@ daemon() {
 	job=$(as "$ANNA" rota submit --parsable job.sh)
 	eventually unread
 	chown --reference="$ROTA_TEST_KEYS/cred/cred.key" "$ROTA_TEST_KEYS/cred"
-	as "$ANNA" rota wait --timeout=60 "$job"
+	as "$ANNA" rota wait --timeout=300 "$job"
 	[ "$(cat "out.$job")" = "$(secret)" ]
 	# A key has the wrong mode for a while, which does not change the folder.
 	chmod 0600 "$ROTA_TEST_KEYS"/cred/nodes/n?.pub
@@ -308,7 +308,7 @@ daemon() {
 	eventually unread
 	[ "$(superuser "select count(*) from rota.credential_use where job_id = $job and failure is not null")" = 0 ]
 	chmod 0644 "$ROTA_TEST_KEYS"/cred/nodes/n?.pub
-	as "$ANNA" rota wait --timeout=60 "$job"
+	as "$ANNA" rota wait --timeout=300 "$job"
 	[ "$(cat "out.$job")" = "$(secret)" ]
 	as "$ANNA" rota cred remove archive
 }
@@ -325,7 +325,7 @@ daemon() {
 	rota up >/dev/null
 	show_job archive
 	job=$(as "$ANNA" rota submit --parsable job.sh)
-	as "$ANNA" rota wait --timeout=60 "$job"
+	as "$ANNA" rota wait --timeout=300 "$job"
 	[ "$(cat "out.$job")" = "$(secret)" ]
 	as "$ANNA" rota cred remove archive
 }

@@ -119,7 +119,7 @@ true"
 	mv aside/cred.pub "$ROTA_HOME/keys"
 	rota up >/dev/null
 	secret | as "$ANNA" rota cred add archive --kind=file
-	as "$ANNA" rota wait --timeout=60 "$job"
+	as "$ANNA" rota wait --timeout=300 "$job"
 	[ "$(cat "$job.out")" = "$(secret)" ]
 	as "$ANNA" rota cred remove archive
 }
