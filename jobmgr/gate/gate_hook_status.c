@@ -45,6 +45,8 @@ static void status_free(struct gate_call *c)
 {
 	struct hook_status *s = c->state;
 
+	if (s->hangup)
+		event_free(s->hangup);
 	event_free(s->end);
 	free(s);
 }
