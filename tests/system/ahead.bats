@@ -57,7 +57,7 @@ lines() {
 		eventually has_run $((round * 100))
 		kill -9 "$(pid_of procmgrd n1)" || true
 	done
-	kill -9 "$(pid_of launcher n2)"
+	kill_now "$(pid_of launcher n2)"
 	eventually has_run 400
 	rota up >/dev/null
 	rota wait "$job"
