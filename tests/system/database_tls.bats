@@ -78,8 +78,19 @@ one_node_session() {
 	[ "$(superuser "select count(*) from pg_stat_activity where usename = 'rota_node_n1'")" = 1 ]
 }
 
+# daemon_sessions WHAT: prints this aggregate over the sessions of daemons.
+daemon_sessions() {
+	superuser "select $1 from pg_stat_activity a join pg_stat_ssl s on s.pid = a.pid where a.usename ~ '^rota_(jobmgr|node)'"
+}
+
+daemons_are_connected() {
+	[ "$(daemon_sessions 'count(*) > 5')" = t ]
+}
+
 @test "the right authority: every daemon is connected by TLS, jobs run, rota sql answers" {
-	[ "$(superuser "select count(*) > 5 and bool_and(s.ssl) from pg_stat_activity a join pg_stat_ssl s on s.pid = a.pid where a.usename ~ '^rota_(jobmgr|node)'")" = t ]
+	# `rota up` waits for one session of jobmgrd; the others connect by themselves.
+	eventually daemons_are_connected
+	[ "$(daemon_sessions 'bool_and(s.ssl)')" = t ]
 	# `rota up` has tried the login as well: PostgreSQL lists a session until its process has ended.
 	eventually one_node_session
 	printf '#!/bin/bash\n#ROTA --output=/dev/null\ntrue\n' >"$ROTA_TEST_DIR/true.sh"
