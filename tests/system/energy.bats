@@ -17,12 +17,13 @@ teardown_file() {
 	instance_down
 }
 
-# run_on NODE TEXT: run a step of one CPU on the node until it ends; its number is in `job`.
+# run_on NODE TEXT: run a step of one CPU on the node until it has left it, so that its energy is stored; its number is in `job`.
 run_on() {
 	printf '#!/bin/bash\n%s\n' "$2" >"$BATS_TEST_TMPDIR/job.sh"
 	cd "$BATS_TEST_TMPDIR"
 	job=$(rota submit --parsable --nodelist="$1" job.sh)
 	rota wait "$job"
+	eventually has_left "$job"
 }
 
 energy() {
@@ -44,7 +45,7 @@ has_energy_of_a_quarter() {
 # relaunch NODE CHANGE [BEFORE]: end the node's launcher, and start another with a changed configuration, in a mount namespace.
 relaunch() {
 	sed "$2" "$ROTA_HOME/etc/rota.conf" >"$ROTA_HOME/etc/$1.conf"
-	kill -9 "$(pid_of launcher "$1")" "$(pid_of procmgrd "$1")"
+	kill_now "$(pid_of launcher "$1")" "$(pid_of procmgrd "$1")"
 	unshare -m bash -c "${3:-true} && exec rota-launcher --config $ROTA_HOME/etc/$1.conf --node $1" >>"$ROTA_HOME/log/launcher-$1.log" 2>&1 3>&- &
 }
 
@@ -84,6 +85,7 @@ relaunch() {
 	touch go
 	job=$killed
 	rota wait "$job"
+	eventually has_left "$job"
 	[ "$(has_energy_of_a_quarter)" = t ]
 }
 
@@ -122,7 +124,7 @@ relaunch() {
 
 @test "bad figures of the program: a negative power, no number, nothing" {
 	printf '#!/bin/sh\necho power_w=-5\necho energy_j=x\n' >"$SITE/power"
-	kill -KILL "$(pid_of procmgrd n1)"
+	kill_now "$(pid_of procmgrd n1)"
 	up() { [ -n "$(pid_of procmgrd n1)" ]; }
 	eventually up
 	run_on n1 'sleep 3'
