@@ -15,7 +15,9 @@ teardown_file() {
 
 setup() {
 	sql "select job_id from acct.job where state in ('running', 'pending')" | xargs -r rota cancel >/dev/null || true
+	# A step starts on the node with the fewest free CPUs, so nothing may be left on the others.
 	eventually none_lives
+	eventually is_idle
 	rota admin node resume 'n[1-3]' >/dev/null 2>&1 || true
 	cd "$BATS_TEST_TMPDIR"
 }
