@@ -75,9 +75,9 @@ whole() {
 	rota cancel -q "$waiting"
 }
 
-# settled: whether all usage is added up.
+# settled: whether nothing is left on the node, and all usage is added up.
 settled() {
-	[ "$(superuser "select count(*) from rota.usage_pending")" = 0 ]
+	is_idle && [ "$(superuser "select count(*) from rota.usage_pending")" = 0 ]
 }
 
 # attached: whether the first range is among the tables.
