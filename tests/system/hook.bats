@@ -21,7 +21,7 @@ setup_file() {
 		echo "$what says hello"
 	END
 	chmod 0755 "$SITE/hook"
-	instance_up 2 --cpus 4 --mem 4000 --set node.grace=1 --set schedule.period=1 --set controller.hook_timeout=12 --set controller.hooks=8 \
+	instance_up 2 --cpus 4 --mem 4000 --set node.grace=1 --set schedule.period=1 --set controller.hooks=8 \
 		--controller-prolog "$SITE/hook" --controller-epilog "$SITE/hook"
 	rota admin setting change requeue_delay_s --value=0
 	rota admin setting change requeue_max --value=2
@@ -63,6 +63,12 @@ logged() {
 # No hook of a job is pending any more.
 quiet() {
 	[ "$(sql "select count(*) from rota.hook_pending where job_id = $1")" = 0 ]
+}
+
+# runnerd_again OPTION...: end runnerd, which reads its settings only when it starts, and start it with these options of `rota up`.
+runnerd_again() {
+	kill_now "$(pid_of runnerd)"
+	rota up -q "$@"
 }
 
 ended() {
@@ -140,15 +146,17 @@ echo "task $ROTA_JOB_ID" >>'"$SITE"'/log' --retry=1)
 
 @test "a prolog that does not end is killed with its processes, and counts as failed" {
 	rota admin setting change requeue_max --value=100 # so that the step is not held before the test has seen a failure
+	runnerd_again --set controller.hook_timeout=8
 	hooked prolog hangs <<<'sleep 1000 & echo $! >'"$SITE"'/child.$ROTA_ATTEMPT; echo waiting; sleep 1000'
 	job=$(submit hangs '#!/bin/bash
 true')
-	failed() { [[ $(ended "$job") == "prolog|1|9|controller prolog \"$SITE/hook\" not finished after 12 seconds"* ]]; }
+	failed() { [[ $(ended "$job") == "prolog|1|9|controller prolog \"$SITE/hook\" not finished after 8 seconds"* ]]; }
 	eventually failed
 	eventually are_dead "$(cat "$SITE/child.1")"
 	run sql "select output from rota.controller_hook where job_id = $job and attempt = 1 and hook = 'controller_prolog'"
 	[ "$output" = waiting ]
 	rm "$SITE/prolog.hangs"
+	runnerd_again --set controller.hook_timeout=300
 	rota wait --timeout=120 "$job"
 	rota admin setting change requeue_max --value=2
 }
@@ -175,7 +183,6 @@ are_logged() {
 }
 
 @test "hooks wait in runnerd for those that run: they start later, or never if they are not wanted any more" {
-	rota up -q --set controller.hook_timeout=300
 	hooked epilog slow <<<'until [ -e "$site/slow.go" ]; do sleep 0.05; done'
 	slow=$(submit slow '#!/bin/bash
 true' --array=0-7)
@@ -199,7 +206,6 @@ true' --array=0-3)
 	are_logged 4 "prolog $kept"
 	are_logged 4 "epilog $kept"
 	rm "$SITE/slow.go"
-	rota up -q --set controller.hook_timeout=12
 }
 
 @test "epilogs follow failure and cancellation, hold no node, and their failure changes nothing" {
