@@ -70,10 +70,17 @@ waits() { # a client waits for a job, and has its request with jobmgrd
 	cd "$TLS"
 	job=$(by rota submit --parsable job.sh)
 	rm -f "$BATS_TEST_TMPDIR/seen"
+	since=$(superuser 'select clock_timestamp()')
 	by timeout 120 rota wait "$job" 3>&- &
 	waiter=$!
-	eventually test -e "$BATS_TEST_TMPDIR/seen"
+	eventually asked
 	eventually polled
+}
+
+# Has jobmgrd asked the database for the client since $since? Between the parts of a handshake, nothing is on the way either.
+asked() {
+	[ "$(superuser "select count(*) from pg_stat_activity
+		where application_name like 'jobmgrd%' and query ~ 'job_wait' and query_start > '$since'")" -gt 0 ]
 }
 
 @test "a machine hangs while a client waits for its answer: the client asks another one" {
