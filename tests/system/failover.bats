@@ -246,7 +246,7 @@ logged() {
 
 @test "the primary hangs and its standby is promoted: everything follows" {
 	standby_start
-	follow_both
+	follow_both --set node.lease=15
 	MANAGER[1]=$(pid_of jobmgrd)
 	stream_start 1
 	goes_on
@@ -268,7 +268,7 @@ logged() {
 
 @test "the primary is killed and its standby promoted: nothing accepted is lost, and everything follows" {
 	standby_start
-	follow_both
+	follow_both --set node.lease=15
 	MANAGER[1]=$(pid_of jobmgrd)
 	manager 2
 	stream_start 2

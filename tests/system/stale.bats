@@ -9,7 +9,7 @@ setup_file() {
 	instance_up 2 --cpus 4
 	standby_setup
 	standby_start
-	follow_both
+	follow_both --set node.lease=6
 	printf '#!/bin/bash\n#ROTA --job-name=%s\ntrue\n' old >"$ROTA_TEST_DIR/old.sh"
 	(cd /tmp && rota submit --parsable --output=/dev/null "$ROTA_TEST_DIR/old.sh" && rota submit --output=/dev/null --hold "$ROTA_TEST_DIR/old.sh")
 	rota wait --timeout=60 1

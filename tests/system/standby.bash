@@ -53,10 +53,10 @@ in_step() {
 	[ "$(sql "select sync_state from pg_stat_replication where application_name = 'b'")" = sync ]
 }
 
-# The standby is the second host of the connection strings of all daemons.
+# follow_both [OPTION OF rota up]...: the standby is the second host of the connection strings of all daemons.
 follow_both() {
 	SOCKETS=$ROTA_HOME/run,$ROTA_TEST_DIR/b
-	daemons_follow "host=$SOCKETS dbname=rota target_session_attrs=read-write" --set node.lease=6
+	daemons_follow "host=$SOCKETS dbname=rota target_session_attrs=read-write" "$@"
 }
 
 # daemons_follow CONNINFO [OPTION OF rota up]...: start all daemons again, with this connection string.
