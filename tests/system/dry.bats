@@ -65,7 +65,7 @@ rows() {
 	job=$(rota submit --parsable --nodes=3 job.sh)
 	eventually rows "select count(*) from rota.allocation where job_id = $job and phase = 'ready'" 2
 	other=$(pid_of launcher n1)
-	# The launcher ends before the third node is ready, so it cannot be told to go on.
+	# The launcher ends before the third node is ready, so no message to go on reaches it.
 	kill -TERM "$other"
 	eventually are_dead "$other"
 	kill -CONT "$pid"
