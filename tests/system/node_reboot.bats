@@ -183,12 +183,13 @@ completed_on() { # JOB NODE
 	touch "$SITE/now/hangs"
 	rota admin node reboot n1 --reason=kernel
 	eventually called n1
-	kill -9 "$(pid_of runnerd)" "$(pid_of nodemgrd)" "$(pid_of jobmgrd)" "$(pid_of PostgreSQL)"
+	kill_now "$(pid_of runnerd)" "$(pid_of nodemgrd)" "$(pid_of jobmgrd)" "$(pid_of PostgreSQL)"
 	rota up >/dev/null
 	again() { [ "$(calls n1)" = 2 ]; }
 	eventually again
-	# The first program has ended with its runnerd.
-	[ "$(pgrep -cf "$SITE/programs/reboot n1")" = 1 ]
+	# The first program has ended with its runnerd. While the program forks a process for `sleep`, that process has its command line.
+	one_runs() { [ "$(pgrep -cf "$SITE/programs/reboot n1")" = 1 ]; }
+	eventually one_runs
 	rm "$SITE/now/hangs"
 	eventually reboot_is n1 'done'
 	submit 0 --nodelist=n1
