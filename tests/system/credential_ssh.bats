@@ -66,7 +66,7 @@ cred_is() { # NAME EXPRESSION VALUE
 }
 
 @test "a job that has waited for longer than a ticket lives enters a sshd by its ticket, which arrives there" {
-	ticket "$ANNA" cache -f -l 16s -r 10m
+	ticket "$ANNA" cache -f -l 24s -r 10m
 	chmod 0644 cache
 	as "$ANNA" rota cred add krb5 cache
 	printf '#!/bin/bash\nexport KRB5_CONFIG=%s\n%s\n' "$KRB5_CONFIG" \
