@@ -63,7 +63,7 @@ configure() {
 		state = $DIR/node
 		site_prolog = $DIR/site_prolog
 		site_epilog = $DIR/site_epilog
-		hook_timeout = 4
+		hook_timeout = 60
 		disk_floor_mb = 1
 		cgroup = $2
 	END
