@@ -146,6 +146,7 @@ foreign_start() {
 		printf %s "$content" >"$ROTA_HOME/run/.s.PGSQL.5432.lock"
 		(cd "$ROTA_HOME/pg/data" && exec sleep 600 3>&-) &
 		inside=$!
+		eventually [ "/proc/$inside/cwd" -ef "$ROTA_HOME/pg/data" ]
 		run -0 rota up
 		kill "$inside"
 		[[ $output == *"PostgreSQL started"* ]]
