@@ -230,7 +230,7 @@ saw() {
 	touch "$SITE/now/hangs"
 	submit --image=el9 --nodelist=n2
 	eventually called n2 el9
-	kill -9 "$(pid_of runnerd)" "$(pid_of nodemgrd)" "$(pid_of jobmgrd)" "$(pid_of PostgreSQL)"
+	kill_now "$(pid_of runnerd)" "$(pid_of nodemgrd)" "$(pid_of jobmgrd)" "$(pid_of PostgreSQL)"
 	rota up >/dev/null
 	rm "$SITE/now/hangs"
 	saw "$job" el9 n2
