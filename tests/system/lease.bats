@@ -28,7 +28,7 @@ ticker() {
 	cat >"$BATS_TEST_TMPDIR/job.sh" <<END
 #!/bin/bash
 $first
-echo "begin \$ROTA_ATTEMPT \$ROTA_NODE \$\$" >>$LEDGER
+echo "begin \$ROTA_ATTEMPT \$ROTA_NODE \$\$ \$ROTA_JOB_ID" >>$LEDGER
 until [ -e $ROTA_TEST_DIR/enough ]; do echo "tick \$ROTA_ATTEMPT" >>$LEDGER; sleep 0.1; done
 echo "end \$ROTA_ATTEMPT" >>$LEDGER
 END
@@ -82,7 +82,7 @@ attempts() {
 	[ "$(rota queue --json | jq -r '.jobs[0].reason')" = node_lost ] || has "begin 2"
 	eventually has "begin 2"
 	[ "$(node_of 2)" != "$node" ]
-	run ! kill -0 "$(awk '$1 == "begin" && $2 == 1 { print $4 }' "$LEDGER")"
+	are_dead "$(awk '$1 == "begin" && $2 == 1 { print $4 }' "$LEDGER")"
 	enough
 	rota wait "$job"
 	[ "$(late_lines 1)" = 0 ]
@@ -95,6 +95,7 @@ attempts() {
 	eventually is_rejected
 	[ "$(sql "select a from rota.attempt a where job_id = $job and attempt = 1")" = "$before" ]
 	[ "$(attempts "$job")" = "1:node_fail:node_lost 2:completed:exit" ]
+	eventually has_left "$job"
 	[ "$(sql "select coalesce(sum(cpus_used), 0) from rota.node_used")" = 0 ]
 	audit
 }
@@ -108,8 +109,7 @@ attempts() {
 	cut_off "$node"
 	kill -STOP "$keeper"
 	eventually has "begin 2"
-	run ! kill -0 "$task"
-	run ! kill -0 "$keeper"
+	are_dead "$task" "$keeper"
 	enough
 	rota wait "$job"
 	[ "$(late_lines 1)" = 0 ]
@@ -128,7 +128,7 @@ attempts() {
 	eventually has "begin 2"
 	mend
 	eventually node_is "$node" up
-	run ! kill -0 "$task"
+	are_dead "$task"
 	run ! has "end 1"
 	enough
 	rota wait "$job"
@@ -178,7 +178,7 @@ attempts() {
 	[[ "$(sql "select reason from rota.node where name = '$node'")" == "declared dead: pulled the plug" ]]
 	mend
 	eventually node_is "$node" up
-	run ! kill -0 "$task"
+	are_dead "$task"
 	[ "$(sql "select count(*) from rota.node_event where node = '$node' and reason = 'orphaned attempts are being killed: 1 left'")" = 1 ]
 	enough
 	rota wait "$job"
@@ -199,9 +199,7 @@ second_of() {
 	cut_off "$node"
 	waits() { [ "$(sql "select state from rota.step where job_id = $job")" = pending ]; }
 	eventually waits
-	for task in $(awk '$1 == "begin" { print $4 }' "$LEDGER"); do
-		run ! kill -0 "$task"
-	done
+	are_dead $(awk '$1 == "begin" { print $4 }' "$LEDGER")
 	mend
 	eventually has "begin 2"
 	enough
@@ -222,6 +220,7 @@ second_of() {
 	enough
 	rota wait "$job"
 	[ "$(attempts "$job")" = "1:completed:exit" ]
+	eventually has_left "$job"
 	[ "$(sql "select coalesce(sum(cpus_used), 0) from rota.node_used")" = 0 ]
 	mend
 	eventually node_is "$node" up
@@ -234,7 +233,8 @@ second_of() {
 	both() { [ "$(grep -c begin "$LEDGER")" = 2 ]; }
 	eventually both
 	kill -9 "$(pid_of PostgreSQL)"
-	sleep 5
+	# The lease is over when the node has ended the attempt.
+	eventually are_dead "$(awk -v job="$fenced" '$1 == "begin" && $5 == job { print $4 }' "$LEDGER")"
 	rota up >/dev/null
 	again() { has "begin 2"; }
 	eventually again
@@ -256,7 +256,7 @@ second_of() {
 	kill -STOP "$judge"
 	# Power off: all processes of the node are killed at once.
 	task=$(awk '$1 == "begin" { print $4 }' "$LEDGER")
-	kill -9 $(instance_processes | awk -v node="--node $node" 'index($0, node) { print $1 }') "$task" || true
+	kill_now $(instance_processes | awk -v node="--node $node" 'index($0, node) { print $1 }') "$task"
 	uuidgen >"$ROTA_TEST_DIR/boot_id" 2>/dev/null || echo 11111111-2222-3333-4444-555555555555 >"$ROTA_TEST_DIR/boot_id"
 	unshare -m bash -c "mount --bind $ROTA_TEST_DIR/boot_id /proc/sys/kernel/random/boot_id && exec rota-launcher --config $ROTA_HOME/etc/rota.conf --node $node" \
 		>>"$ROTA_HOME/log/launcher-$node.log" 2>&1 3>&- &
