@@ -6,7 +6,7 @@
 load helper
 
 setup() {
-	local lease=3
+	local lease=6
 	[[ $BATS_TEST_DESCRIPTION != *rebooted* ]] || lease=60 # only the reboot must reveal the loss, however busy the machine
 	instance_up 2 --cpus 2 --set node.lease=$lease --set node.lease_margin=4 --set nodemgr.period=1 --set node.grace=1
 	rota admin setting change requeue_delay_s --value=0 >/dev/null
