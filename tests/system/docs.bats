@@ -11,7 +11,7 @@ setup_file() {
 	printf '%s\n' '#!/bin/bash' '#ROTA --job-name=mixed --mem=50M' '#ROTA step good' 'head -c 30M /dev/zero | tail -c 1 >/dev/null' \
 		'#ROTA step many --after=good --array=0-5' 'sleep 0.1' '#ROTA step bad --after=many --retry=1' 'exit 3' \
 		'#ROTA step never --after=bad' 'true' '#ROTA step last --after=never:any' 'true' >mixed.sh
-	printf '%s\n' '#!/bin/bash' 'sleep 600' >long.sh
+	printf '%s\n' '#!/bin/bash' 'sleep 3600' >long.sh
 	job=$(rota submit --parsable mixed.sh)
 	gone=$(rota submit --parsable long.sh)
 	rota cancel -q "$gone"

@@ -184,10 +184,10 @@ node_is() {
 }
 
 @test "a drain that ends running steps: they run again elsewhere, where they may" {
-	again=$(submit 'sleep 60' --time=5)
+	again=$(submit 'sleep 200' --time=5)
 	eventually is "$again" running
 	node=$(sql "select nodes from acct.attempt where job_id = $again")
-	gone=$(submit 'sleep 60' --time=5 --nodelist="$node" --no-requeue)
+	gone=$(submit 'sleep 200' --time=5 --nodelist="$node" --no-requeue)
 	eventually is "$gone" running
 	rota admin node drain "$node" --deadline=now+1seconds --reason=smoke --end-steps=true
 	eventually is "$gone" cancelled
@@ -251,11 +251,11 @@ node_is() {
 @test "a job sees which of its nodes are failing, or are to be out of use" {
 	rota admin node change n2 --failing="ECC errors" --failing-at=now+2days
 	# Failing nodes are used last, and not at all with a constraint.
-	first=$(submit 'sleep 60' --time=5 --exclusive --nodes=2 --constraint='!failing')
+	first=$(submit 'sleep 200' --time=5 --exclusive --nodes=2 --constraint='!failing')
 	eventually is "$first" running
 	[ "$(sql "select nodes from acct.attempt where job_id = $first")" = n1,n3 ]
 	rota cancel -q "$first"
-	job=$(submit 'echo "failing: $ROTA_NODES_FAILING"; sleep 60' --time=5 --nodes=3)
+	job=$(submit 'echo "failing: $ROTA_NODES_FAILING"; sleep 200' --time=5 --nodes=3)
 	eventually is "$job" running
 	eventually grep -q '^failing: n2$' "$BATS_TEST_TMPDIR/rota-$job.out"
 	run -0 rota show "$job"
