@@ -78,7 +78,7 @@ runs() {
 
 # saw JOB IMAGE NODES: the job has completed in its first attempt, on these nodes, and has seen the image.
 saw() {
-	rota wait --timeout=60 "$1"
+	rota wait --timeout=300 "$1"
 	[ "$(cat "$SITE/$1.out")" = "$2" ] || { cat "$SITE/$1.out"; return 1; }
 	[ "$(sql "select string_agg(state || ' ' || nodes, ', ') from acct.attempt where job_id = $1")" = "completed $3" ] ||
 		{ sql "select * from acct.attempt where job_id = $1"; return 1; }
@@ -148,7 +148,7 @@ saw() {
 	submit --image=el9
 	first=$job
 	submit --image=el9
-	rota wait --timeout=60 "$first" "$job"
+	rota wait --timeout=300 "$first" "$job"
 	saw "$first" el9 n2
 	saw "$job" el9 n2
 	[ "$(calls)" = 'n2 el9 ' ]
@@ -200,6 +200,7 @@ saw() {
 	[ "$(rota nodes --json n3 | jq -r '.nodes[0].reason')" = 'could not be rebooted with image deb: did not register with another boot within 8 s' ]
 	rota cancel "$job"
 	node_start n3 el8
+	eventually node_has_come n3
 	audit
 }
 
@@ -255,7 +256,7 @@ saw() {
 	refused 'image "el8" is named in history or by other objects' rota admin image delete el8
 	has n1 el8
 	job=$(as "$ALICE" rota submit --parsable --workdir=/tmp --output=/dev/null --image=deb --nodelist=n1 --wrap="grep -qx deb $SITE/os/image")
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	rota admin image change deb --users=none
 	audit
 }

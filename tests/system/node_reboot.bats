@@ -67,7 +67,7 @@ runs() {
 }
 
 completed_on() { # JOB NODE
-	rota wait --timeout=60 "$1"
+	rota wait --timeout=300 "$1"
 	[ "$(sql "select string_agg(state || ' ' || nodes, ', ') from acct.attempt where job_id = $1")" = "completed $2" ] ||
 		{ sql "select * from acct.attempt where job_id = $1"; return 1; }
 }
@@ -159,6 +159,7 @@ completed_on() { # JOB NODE
 	[ "$(reason_of n2)" = 'could not be rebooted: did not register with another boot within 8 s' ]
 	# The machine is repaired: it comes up, and serves when the operator resumes it.
 	node_start n1 none
+	eventually node_has_come n1
 	node_is n1 drain
 	rota admin node resume 'n[1-2]' || true
 	audit

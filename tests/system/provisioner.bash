@@ -68,10 +68,15 @@ node_start() {
 		rota-launcher --config "$ROTA_HOME/etc/rota.conf" --node "$1" >>"$ROTA_HOME/log/launcher.$1.log" 2>&1 3>&- &
 }
 
+# node_has_come NODE: the node has registered since it was started. Until its lease is over, one that does not run counts as up.
+node_has_come() {
+	[ "$(superuser "select boot_id from rota.node where name = '$1'")" = "$(cat "$SITE/boot/$1")" ]
+}
+
 # provisioner [IMAGE]: make nodes anew, as the program asks, with this image if it names none. With now/NODE.dead, the node does not
 # come; with now/NODE.stuck, it stays as it is; with now/NODE.image, it has the image that this file names, whatever was asked for.
 provisioner() {
-	local ask node image
+	local ask node image pids
 	while [ ! -e "$SITE/stop" ]; do
 		for ask in "$SITE"/ask/*; do
 			[ -e "$ask" ] || continue
@@ -79,8 +84,8 @@ provisioner() {
 			image=$(cat "$ask")
 			[ ! -e "$SITE/now/$node.image" ] || image=$(cat "$SITE/now/$node.image")
 			if [ ! -e "$SITE/now/$node.stuck" ]; then
-				while [ -n "$(node_processes "$node")" ]; do
-					kill -9 $(node_processes "$node") 2>/dev/null || true
+				while pids=$(node_processes "$node") && [ -n "$pids" ]; do
+					kill -9 $pids 2>/dev/null || true
 				done
 				[ -e "$SITE/now/$node.dead" ] || node_start "$node" "${image:-${1:-none}}"
 			fi
@@ -90,11 +95,12 @@ provisioner() {
 	done
 }
 
-# nodes_up NODES IMAGE [OPTION OF rota up]...: an instance with so many nodes, whose machines a provisioner makes anew.
+# nodes_up NODES IMAGE [OPTION OF rota up]...: an instance with so many nodes, whose machines a provisioner makes anew. They have the default
+# leases: no node must be lost because this machine is slow.
 nodes_up() {
 	local nodes=$1 image=$2
 	shift 2
-	instance_up "$nodes" --cpus 2 --mem 2000 --set node.grace=1 --set node.lease=6 --set node.lease_margin=4 --set nodemgr.period=1 \
+	instance_up "$nodes" --cpus 2 --mem 2000 --set node.grace=1 --set nodemgr.period=1 \
 		--set hooks.reboot="$SITE/programs/reboot" --set hooks.power_timeout=120 "$@"
 	rota admin setting change flap_count --value=0
 	provisioner "$image" 3>&- &

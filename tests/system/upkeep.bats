@@ -22,7 +22,8 @@ setup_file() {
 	printf '#!/bin/sh\nexit 0\n' >"$SITE/programs/power"
 	chmod 0755 "$SITE/programs/look" "$SITE/programs/power"
 	users_add "$ALICE"
-	nodes_up 4 el8 --set hooks.power_off="$SITE/programs/power" --set hooks.power_on="$SITE/programs/power" \
+	# A node that is powered off is off when its lease is over.
+	nodes_up 4 el8 --set node.lease=6 --set node.lease_margin=4 --set hooks.power_off="$SITE/programs/power" --set hooks.power_on="$SITE/programs/power" \
 		--set hooks.node_folder="$SITE/programs" --set node.image_file="$SITE/os/image"
 	rota admin image create el8 --expected=20
 	rota admin image create el9 --expected=20
