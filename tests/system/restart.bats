@@ -111,9 +111,15 @@ kill_keeper() {
 	kill -9 "$(sed 's/ .*//' "$ROTA_HOME/node/n1/spool/$1".*/pid)"
 }
 
+# has_begun COUNT: so many attempts of the job have begun.
+has_begun() {
+	[ "$(grep -c begin "$OUT")" = "$1" ]
+}
+
 @test "a killed keeper: all processes of its step are killed, and the step runs again where it may" {
 	job=$(submit)
 	kill_keeper "$job"
+	eventually has_begun 2 # the processes of the first attempt are killed before, and do not see that they may end
 	let_end
 	rota wait "$job"
 	[ "$(tr '\n' ' ' <"$OUT")" = "begin begin end " ]
