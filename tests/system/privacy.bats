@@ -30,7 +30,7 @@ setup_file() {
 	cat >"$ROTA_TEST_DIR/sleep.sh" <<-'END'
 		#!/bin/bash
 		#ROTA --output=/dev/null
-		sleep 60
+		sleep 600
 	END
 }
 
@@ -227,7 +227,7 @@ superuser() { # SQL
 
 @test "with queue_visible=false, why names no other user's job" {
 	rota admin setting change queue_visible --value=false
-	printf '#!/bin/sh\n#ROTA --output=/dev/null\n#ROTA step telling --ntasks=8\nsleep 60\n' >"$ROTA_TEST_DIR/full.sh"
+	printf '#!/bin/sh\n#ROTA --output=/dev/null\n#ROTA step telling --ntasks=8\nsleep 600\n' >"$ROTA_TEST_DIR/full.sh"
 	printf '#!/bin/sh\n#ROTA --output=/dev/null --ntasks=8\ntrue\n' >"$ROTA_TEST_DIR/blocked.sh"
 	full=$(submit "$ALICE" "$ROTA_TEST_DIR/full.sh")
 	eventually step_is "$full" running
@@ -392,7 +392,7 @@ partition_known() {
 		#!/bin/bash
 		#ROTA --output=/dev/null
 		# the password is swordfish
-		sleep 60
+		sleep 600
 	END
 	job=$(COLOUR=ultramarine submit "$ALICE" "$ROTA_TEST_DIR/long.sh")
 	eventually step_is "$job" running
@@ -492,7 +492,7 @@ partition_known() {
 }
 
 @test "rota sql: processes of analysts have lower CPU priority, other server processes do not" {
-	as "$ANNA" rota sql -Atc "select pg_sleep(60)" >/dev/null 2>&1 3>&- &
+	as "$ANNA" rota sql -Atc "select pg_sleep(600)" >/dev/null 2>&1 3>&- &
 	class_of() { superuser "select pid from pg_stat_activity where $1" | xargs -r ps -o cls= -p | sort -u | xargs; }
 	yields() { [ "$(class_of "usename = '$ANNA'")" = IDL ]; }
 	eventually yields
