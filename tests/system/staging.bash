@@ -143,7 +143,8 @@ sleeps() {
 	pgrep -fx "sleep 1000\.0${1:-} 0\.0$SITE_MARK" >/dev/null
 }
 
-# daemon_kill NAME: SIGKILL for jobmgrd, runnerd or postgres, and then the ordinary start.
+# daemon_kill NAME: SIGKILL for jobmgrd, runnerd or postgres, and then the ordinary start, which would take a daemon that still holds its lock
+# for one that runs.
 daemon_kill() {
 	if [ "$1" = postgres ]; then
 		kill_now "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")"
