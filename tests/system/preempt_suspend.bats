@@ -68,6 +68,7 @@ held_up() {
 	[ "$(sql "select count(*) from acct.preempted where job_id = $low")" = 0 ]
 	touch go
 	rota wait "$high"
+	[ "$(sql "select count(*) from acct.preempted where job_id = $low")" = 0 ]
 }
 
 @test "it can be cancelled while it is suspended" {
