@@ -107,8 +107,9 @@ number_of() {
 	jobmgrd=$(pid_of jobmgrd)
 	for i in {1..3}; do
 		rota admin pki renew gate --to="$PKI/ca"
-		renewed() { remote rota queue && [ "$(served)" = "$(number_of "$PKI/ca/gate.pem")" ]; }
+		renewed() { { remote rota queue || touch "$BATS_TEST_TMPDIR/refused"; } && [ "$(served)" = "$(number_of "$PKI/ca/gate.pem")" ]; }
 		eventually renewed
+		[ ! -e "$BATS_TEST_TMPDIR/refused" ]
 	done
 	[ "$(pid_of jobmgrd)" = "$jobmgrd" ]
 }
