@@ -64,7 +64,7 @@ submit() {
 
 # saw JOB PREPARED NODES: the job has completed in its first attempt, on these nodes, and has seen this preparation.
 saw() {
-	rota wait --timeout=60 "$1"
+	rota wait --timeout=180 "$1"
 	[ "$(cat "$SITE/$1.out")" = "$2" ] || { cat "$SITE/$1.out"; return 1; }
 	[ "$(sql "select string_agg(state || ' ' || nodes, ', ') from acct.attempt where job_id = $1")" = "completed $3" ] ||
 		{ sql "select * from acct.attempt where job_id = $1"; return 1; }
@@ -163,7 +163,7 @@ saw() {
 	touch "$SITE/now/hangs"
 	submit --node-prep=mode:slow --image=el9
 	eventually called n3 el9
-	kill -9 "$(pid_of runnerd)" "$(pid_of nodemgrd)" "$(pid_of jobmgrd)" "$(pid_of PostgreSQL)"
+	kill_now "$(pid_of runnerd)" "$(pid_of nodemgrd)" "$(pid_of jobmgrd)" "$(pid_of PostgreSQL)"
 	rota up >/dev/null
 	rm "$SITE/now/hangs"
 	eventually called prepare n3 mode slow
