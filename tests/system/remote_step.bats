@@ -96,8 +96,7 @@ signed() {
 	refuses 'another step' "$(signed step=1)"
 	refuses 'another step' "$(signed node=elsewhere)"
 	refuses 'another certificate' "$(signed "fingerprint=$(openssl rand -hex 32)")"
-	token "$job"
-	used=$(jq -r .token <<<"$answer")
+	used=$(signed "expires=$(($(date +%s) + 600))") # on a slow machine, what follows takes longer than a token of jobmgrd lives
 	refuses 'signature' "${used%?}$((10#$(printf %d "0x${used: -1}") % 2 ? 0 : 1))"
 	refuses 'malformed' "${used:0:200}x"
 	refuses 'malformed' ''
