@@ -25,7 +25,7 @@ setup_file() {
 	chmod 0755 "$SITE/programs/off" "$SITE/programs/on"
 	[ "$(id -u)" != 0 ] || users_add "$ALICE"
 	instance_up 2 --cpus 2 --mem 2000 --set node.grace=1 --set node.lease=6 --set node.lease_margin=4 --set nodemgr.period=1 \
-		--set hooks.power_off="$SITE/programs/off" --set hooks.power_on="$SITE/programs/on" --set hooks.power_timeout=20
+		--set hooks.power_off="$SITE/programs/off" --set hooks.power_on="$SITE/programs/on" --set hooks.power_timeout=120
 	controllers 3>&- &
 	CONTROLLERS=$!
 	export CONTROLLERS
@@ -48,13 +48,16 @@ node_processes() {
 
 # controllers: power nodes off and on, as the programs request. With now/on.NODE.dead, the node does not come up.
 controllers() {
-	local ask action node
+	local ask action node processes
 	while [ ! -e "$SITE/stop" ]; do
 		for ask in "$SITE"/ask/*; do
 			[ -e "$ask" ] || continue
 			IFS=. read -r action node <<<"${ask##*/}"
 			if [ "$action" = off ]; then
-				kill -9 $(node_processes "$node") 2>/dev/null || true
+				# A process that was killed may have started another one since it was listed.
+				while processes=$(node_processes "$node") && [ -n "$processes" ]; do
+					kill -9 $processes 2>/dev/null || true
+				done
 			elif [ ! -e "$SITE/now/on.$node.dead" ] && [ -z "$(node_processes "$node")" ]; then
 				setsid rota-launcher --config "$ROTA_HOME/etc/rota.conf" --node "$node" >>"$ROTA_HOME/log/launcher.$node.log" 2>&1 3>&- &
 			fi
@@ -71,12 +74,19 @@ setup() {
 # After each test: all nodes are on, and none is powered off.
 teardown() {
 	rm -f -- "$SITE"/now/*
+	[ -z "${impatient:-}" ] || programs_have 120
 	rota admin setting change power_off_idle_s --value=0
 	all_on() {
 		rota admin power on 'n[1-2]' >/dev/null 2>&1 || true
 		[ "$(sql "select count(*) from acct.node where state = 'up'")" = 2 ]
 	}
 	eventually all_on
+}
+
+# programs_have SECONDS: start runnerd again, which gives programs so much time.
+programs_have() {
+	kill_now "$(pid_of runnerd)"
+	rota up --set hooks.power_timeout="$1" >/dev/null
 }
 
 node_is() {
@@ -98,6 +108,10 @@ submit() {
 
 state_of() {
 	sql "select state from acct.job where job_id = $1"
+}
+
+runs() { # JOB
+	[ "$(state_of "$1")" = running ]
 }
 
 # waits_for JOB NODE: the job waits for the power of the node, and every verb says so.
@@ -127,13 +141,13 @@ ran_on() {
 	rota cancel "$job"
 	printf '#!/bin/sh\nuntil [ -e %s/now/go ]; do sleep 0.1; done\n' "$SITE" >"$ROTA_TEST_DIR/first.sh"
 	first=$(cd /tmp && rota submit --parsable --output=/dev/null --nodelist=n1 --cpus-per-task=2 --time=5:00 "$ROTA_TEST_DIR/first.sh")
-	eventually node_is n1 up
+	eventually runs "$first"
 	submit --nodes=2 --cpus-per-task=2 --time=1:00
 	eventually node_is n2 up
 	[ "$(state_of "$first") $(state_of "$job")" = "running pending" ]
 	rota admin setting change power_off_idle_s --value=1
 	touch "$SITE/now/go"
-	rota wait --timeout=60 "$first" "$job"
+	rota wait --timeout=120 "$first" "$job"
 	[ "$(sql "select count(*) from acct.power_run where node = 'n2' and action = 'on' and made_by = 'schedule'")" -ge 1 ]
 }
 
@@ -156,9 +170,14 @@ ran_on() {
 	ran_on "$job" n2
 	node_is n1 off
 	[ "$(calls on n1)" = 0 ]
-	[ "$(sql "select count(*) from acct.wait_reason where job_id = $job and reason = 'power'")" = 1 ]
-	[ "$(sql "select string_agg(concat_ws(' ', action, made_by, status, code, trim(output, E'\n')), ', ' order by run_id desc) from
-		(select * from acct.power_run where node = 'n2' order by run_id desc limit 2) x")" = 'on schedule done 0 done with n2, off nodemgrd done 0 done with n2' ]
+	waited() { [ "$(sql "select count(*) from acct.wait_reason where job_id = $job and reason = 'power'")" = 1 ]; }
+	eventually waited
+	# The node may be up and run the job before its program has ended.
+	has_runs() {
+		[ "$(sql "select string_agg(concat_ws(' ', action, made_by, status, code, trim(output, E'\n')), ', ' order by run_id desc) from
+			(select * from acct.power_run where node = 'n2' order by run_id desc limit 2) x")" = 'on schedule done 0 done with n2, off nodemgrd done 0 done with n2' ]
+	}
+	eventually has_runs
 	# No node was reported as down.
 	[ "$(sql "select count(*) from acct.node_event where to_state = 'down'")" = "$downs" ]
 	audit
@@ -166,8 +185,7 @@ ran_on() {
 
 @test "a node that runs something, or was just used, stays on" {
 	busy=$(printf '#!/bin/sh\nsleep 300\n' | rota submit --parsable --output=/dev/null --workdir=/tmp --nodelist=n1 -)
-	runs() { [ "$(sql "select state from acct.step where job_id = $busy")" = running ]; }
-	eventually runs
+	eventually runs "$busy"
 	refused 'node "n1" is in use' rota admin power off n1
 	rota admin setting change power_off_idle_s --value=1
 	eventually node_is n2 off
@@ -218,12 +236,15 @@ ran_on() {
 	rota admin power list n1 | grep -qx "  ask its vendor" # a line of its own
 	rota admin power list n1 --json | jq -e '.runs[0] | .action == "on" and .status == "failed" and .code == 3'
 	submit --nodelist=n1
+	is_planned() { [ "$(sql "select count(*) from rota.plan where job_id = $job")" = 1 ]; }
+	eventually is_planned
 	[ "$(calls on n1)" = 1 ]
 	# The operator repairs the node.
 	rm "$SITE/now/on.n1.fails"
 	rota admin node resume n1
 	rota wait --timeout=90 "$job"
 	ran_on "$job" n1
+	[ "$(calls on n1)" = 2 ] # none while the node was down
 	audit
 }
 
@@ -268,13 +289,14 @@ ran_on() {
 }
 
 @test "a program that takes too long is killed, and has failed" {
+	impatient=yes
+	programs_have 5
 	touch "$SITE/now/off.hangs"
 	rota admin power off n2
-	eventually called off n2
 	failed() { [ "$(sql "select status from acct.power_run where node = 'n2' order by run_id desc limit 1")" = failed ]; }
 	eventually failed
 	[ "$(sql "select message from acct.power_run where node = 'n2' order by run_id desc limit 1")" = \
-		"power-off program \"$SITE/programs/off\" not finished after 20 seconds" ]
+		"power-off program \"$SITE/programs/off\" not finished after 5 seconds" ]
 	run ! pgrep -f "$SITE/programs/off n2"
 	node_is n2 up
 	audit
@@ -284,13 +306,14 @@ ran_on() {
 	touch "$SITE/now/off.hangs"
 	rota admin power off n1
 	eventually called off n1
-	kill -9 "$(pid_of runnerd)"
+	kill_now "$(pid_of runnerd)"
 	rota up >/dev/null
 	again() { [ "$(calls off n1)" = 2 ]; }
 	eventually again
 	[ "$(sql "select concat_ws(' ', tries, status) from acct.power_run where node = 'n1' order by run_id desc limit 1")" = 2 ]
-	# The first program has ended with its runnerd.
-	[ "$(pgrep -cf "$SITE/programs/off n1")" = 1 ]
+	# The first program has ended with its runnerd. One that has just forked is there twice.
+	is_alone() { [ "$(pgrep -cf "$SITE/programs/off n1")" = 1 ]; }
+	eventually is_alone
 	rm "$SITE/now/off.hangs"
 	# rota up may have started the node that is being powered off; in the end it is silent.
 	eventually node_is n1 off
@@ -302,7 +325,7 @@ ran_on() {
 	touch "$SITE/now/on.hangs"
 	submit --nodelist=n2
 	eventually called on n2
-	kill -9 "$(pid_of jobmgrd)" "$(pid_of nodemgrd)" "$(pid_of PostgreSQL)"
+	kill_now "$(pid_of jobmgrd)" "$(pid_of nodemgrd)" "$(pid_of PostgreSQL)"
 	touch "$SITE/now/on.n1.dead"
 	rota up >/dev/null
 	rm "$SITE/now/on.hangs"
