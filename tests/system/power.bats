@@ -14,11 +14,11 @@ setup_file() {
 	cat >"$SITE/programs/off" <<-END
 		#!/bin/bash
 		# off NODE: power the node off as its controller would. Files in now/ set its behaviour.
-		echo "\$0 \$*" >"$SITE/calls/\$(basename "\$0").\$1.\$\$"
-		while [ -e "$SITE/now/\$(basename "\$0").hangs" ]; do sleep 0.1; done
-		if [ -e "$SITE/now/\$(basename "\$0").\$1.fails" ]; then echo "the controller of \$1 does not answer"; echo "ask its vendor"; exit 3; fi
-		touch "$SITE/ask/\$(basename "\$0").\$1"
-		while [ -e "$SITE/ask/\$(basename "\$0").\$1" ]; do sleep 0.1; done
+		echo "\$0 \$*" >"$SITE/calls/\${0##*/}.\$1.\$\$"
+		while [ -e "$SITE/now/\${0##*/}.hangs" ]; do sleep 0.1; done
+		if [ -e "$SITE/now/\${0##*/}.\$1.fails" ]; then echo "the controller of \$1 does not answer"; echo "ask its vendor"; exit 3; fi
+		touch "$SITE/ask/\${0##*/}.\$1"
+		while [ -e "$SITE/ask/\${0##*/}.\$1" ]; do sleep 0.1; done
 		echo "done with \$1"
 	END
 	cp "$SITE/programs/off" "$SITE/programs/on"
