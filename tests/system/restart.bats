@@ -22,6 +22,19 @@ setup() {
 	printf '#!/bin/bash\necho begin >>%s\nuntil [ -e %s ]; do sleep 0.1; done\necho end >>%s\n' "$OUT" "$GO" "$OUT" >"$BATS_TEST_TMPDIR/job.sh"
 }
 
+# After a test that failed: the instance is up as it was, and nothing runs.
+teardown() {
+	[ -z "${BATS_TEST_COMPLETED:-}" ] || return 0
+	if mountpoint -q "$ROTA_HOME/node"; then
+		rota down >/dev/null || true
+		umount "$ROTA_HOME/node"
+	fi
+	rota up >/dev/null || true
+	rota admin node resume n1 >/dev/null || true
+	rota cancel -q --me || true
+	eventually is_idle || true
+}
+
 # The job runs until the test lets it end, so a fault hits a running job, however slow the machine is.
 let_end() {
 	touch "$GO"
