@@ -29,6 +29,13 @@ setup() {
 	cd "$BATS_TEST_TMPDIR"
 }
 
+# After a test that failed: the job manager runs, and jobs that ignore SIGTERM end.
+teardown() {
+	[ -z "${BATS_TEST_COMPLETED:-}" ] || return 0
+	touch "$BATS_TEST_TMPDIR/go"
+	rota up >/dev/null || true
+}
+
 none_lives() {
 	[ "$(sql "select count(*) from acct.job where state in ('running', 'pending')")" = 0 ]
 }
