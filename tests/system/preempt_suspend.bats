@@ -19,6 +19,11 @@ setup() {
 	cd "$BATS_TEST_TMPDIR"
 }
 
+# After a test that failed: the job manager runs.
+teardown() {
+	[ -n "${BATS_TEST_COMPLETED:-}" ] || rota up >/dev/null || true
+}
+
 none_lives() {
 	[ "$(sql "select count(*) from acct.job where state in ('running', 'pending')")" = 0 ]
 }
