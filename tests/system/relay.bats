@@ -28,6 +28,10 @@ teardown_file() {
 teardown() {
 	hang_up
 	[ -z "${holder:-}" ] || kill "$holder" 2>/dev/null || true
+	if [ -z "${BATS_TEST_COMPLETED:-}" ]; then
+		sed -i -e 's,^relays *=.*,relays = 6,' -e 's,^relay_hosts *=.*,relay_hosts =,' "$ROTA_HOME/etc/rota.conf"
+		restart || true
+	fi
 	rota cancel --me >/dev/null 2>&1 || true
 	eventually is_idle
 }
@@ -268,8 +272,10 @@ setting() {
 restart() {
 	local pid
 	pid=$(pid_of jobmgrd)
-	kill -TERM "$pid"
-	eventually test ! -e "/proc/$pid"
+	if [ -n "$pid" ]; then
+		kill -TERM "$pid"
+		eventually test ! -e "/proc/$pid"
+	fi
 	rota up >/dev/null 2>&1 3>&- 9>&-
 	eventually rota queue >/dev/null
 }
