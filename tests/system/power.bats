@@ -74,6 +74,7 @@ setup() {
 # After each test: all nodes are on, and none is powered off.
 teardown() {
 	rm -f -- "$SITE"/now/*
+	[ -n "${BATS_TEST_COMPLETED:-}" ] || rota up >/dev/null || true
 	[ -z "${impatient:-}" ] || programs_have 120
 	rota admin setting change power_off_idle_s --value=0
 	all_on() {
