@@ -13,6 +13,11 @@ teardown_file() {
 	instance_down
 }
 
+# After a test that failed: none of its jobs is left.
+teardown() {
+	[ -n "${BATS_TEST_COMPLETED:-}" ] || rota cancel -q --me || true
+}
+
 # submit SCRIPT-TEXT: runs it to its end; its number is in $job.
 submit() {
 	printf '%s\n' "$1" >"$BATS_TEST_TMPDIR/job.sh"
