@@ -12,6 +12,11 @@ teardown_file() {
 	instance_down
 }
 
+# After a test that failed: none of its jobs is left.
+teardown() {
+	[ -n "${BATS_TEST_COMPLETED:-}" ] || rota cancel -q --me || true
+}
+
 # submit SCRIPT-TEXT [OPTIONS...]: prints the job's id.
 submit() {
 	local text=$1
