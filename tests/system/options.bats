@@ -15,6 +15,11 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || exit
 }
 
+# After a test that failed: none of its jobs is left.
+teardown() {
+	[ -n "${BATS_TEST_COMPLETED:-}" ] || rota cancel -q --me || true
+}
+
 # is JOB STATE: the state of the job's step.
 is() {
 	[ "$(rota show --json "$1" | jq -r '.jobs[0].steps[0].state')" = "$2" ]
