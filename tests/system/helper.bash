@@ -165,13 +165,14 @@ pid_of() {
 }
 
 # step_managers JOB [INDEX]: pids of the step manager and the agents of that job of the instance (".*": of all jobs), or on the job's node with
-# this index alone. A process that is about to become a task has the name of its step manager too; its parent is one.
+# this index alone. A process that is about to become a task has the name of its step manager too, also when that was killed meanwhile; the
+# kernel knows that it has executed no program yet (PF_FORKNOEXEC among its flags).
 step_managers() {
-	local pid
+	local pid flags
 	for pid in $(pgrep -x rota-stepmgr); do
 		if grep -qzFx "ROTA_HOME=$ROTA_HOME" "/proc/$pid/environ" && grep -qzx "ROTA_JOB_ID=$1" "/proc/$pid/environ" &&
 			grep -qzx "ROTA_NODE_INDEX=${2:-.*}" "/proc/$pid/environ" &&
-			[ "$(ps -o comm= "$(ps -o ppid= "$pid")")" != rota-stepmgr ]; then
+			read -r _ _ _ _ _ _ _ _ flags _ <"/proc/$pid/stat" && [ $((flags & 0x40)) = 0 ]; then
 			echo "$pid"
 		fi
 	done 2>/dev/null
