@@ -31,9 +31,10 @@ setup() {
 	run -7 rota run --name=seven sh -c 'exit 7'
 	rm "$BATS_FILE_TMPDIR/slow"
 	run -137 rota run -n 2 sh -c 'kill -9 $$'
-	run -0 bash -c 'echo text | rota run cat'
+	# On a slow machine, standard error has messages that the job waits.
+	run -0 --separate-stderr bash -c 'echo text | rota run cat'
 	[[ $output == text ]]
-	run -0 bash -c 'seq 3 | rota run --each echo line | sort'
+	run -0 --separate-stderr bash -c 'seq 3 | rota run --each echo line | sort'
 	[[ $output == $'line 1\nline 2\nline 3' ]]
 	run -1 rota run -c 5 true
 	[[ $output == *"has at most 4"* ]]
@@ -231,11 +232,11 @@ $job.script.5: cancelled"*"ID  NAME "*" EXIT"* ]] || { echo "$output"; false; }
 
 @test "a step manager that is killed loses and doubles nothing" {
 	inside <<-'END'
-		kill_manager() { # that of this step alone
-			local process
-			for process in $(find /proc/[0-9]*/exe -maxdepth 0 -lname '*/rota-stepmgr'); do
-				process=${process%/exe}
-				grep -qzxF "ROTA_STEP_SOCKET=$ROTA_STEP_SOCKET" "$process/environ" && kill -KILL "${process#/proc/}" && echo killed
+		kill_manager() { # that of this step alone, and no process that is about to become a task (PF_FORKNOEXEC)
+			local pid flags
+			for pid in $(pgrep -x rota-stepmgr); do
+				grep -qzxF "ROTA_STEP_SOCKET=$ROTA_STEP_SOCKET" "/proc/$pid/environ" && read -r _ _ _ _ _ _ _ _ flags _ <"/proc/$pid/stat" &&
+					[ $((flags & 0x40)) = 0 ] && kill -KILL "$pid" && echo killed
 			done 2>/dev/null
 		}
 		rota run sh -c 'for i in 1 2 3 4 5 6; do echo "$i"; echo "$i" >>ran; sleep 0.5; done' >out &
@@ -267,12 +268,13 @@ $job.script.5: cancelled"*"ID  NAME "*" EXIT"* ]] || { echo "$output"; false; }
 	while IFS= read -r -d '' script; do
 		mkdir "$count"
 		cd "$count"
-		printf '%s' "$script" >recipe
+		# The message that mesh is waited for comes a second after the client has started, however late that was.
+		printf '%s' "${script/sleep 3;/until grep -qs waits out; do sleep 0.1; done;}" >recipe
 		job=$(rota submit --parsable --output=out recipe)
 		rota wait -q --timeout=300 "$job" || { rota show "$job"; rota why "$job"; cat recipe out; false; }
 		wanted=${expected[count]//JOB/$job}
 		wanted=${wanted//GROWTH/$(rota sql -At -c "select max(job_id) from acct.growth where grown_job_id = $job")}
-		[ "$(cat out)" = "$wanted" ] || { cat recipe out; false; }
+		[ "$(grep -v ' waits: cpus$' out)" = "$wanted" ] || { cat recipe out; false; } # a slow machine prints this message
 		cd ..
 		count=$((count + 1))
 	done < <(awk '$0 == "```sh" { on = 1; next } on && $0 == "```" { on = 0; printf "%c", 0; next } on' "$ROTA_SOURCE/docs/inside.md")
