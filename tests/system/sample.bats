@@ -74,13 +74,16 @@ mean_is_right() {
 
 @test "one that grows has a last, a mean and a highest figure, which are there when it has ended" {
 	job=$(submit 'exec python3 -c "
-import time
+import os, time
 kept = []
 for i in range(5):
 	kept.append(bytearray(b\"x\" * 20000000))
-	time.sleep(1.1)
+	time.sleep(0.6)
+while not os.path.exists(\"over\"):
+	time.sleep(0.1)
 "')
-	eventually sampled "$job" 3
+	eventually sampled "$job" 3 'and rss_kb > 60000'
+	touch "$BATS_TEST_TMPDIR/over"
 	rota wait "$job"
 	sql "select samples, rss_kb_max, rss_kb_mean, rss_kb_last from acct.step_stats where job_id = $job"
 	is "select rss_kb_max > 60000 and rss_kb_max >= rss_kb_mean and rss_kb_last is not null from acct.step_stats where job_id = $job" t
@@ -93,14 +96,14 @@ for i in range(5):
 }
 
 @test "each task of a node has its own figures" {
-	job=$(submit 'if [ "$ROTA_TASK_ID" = 1 ]; then while :; do :; done; else sleep 60; fi' --ntasks=2 --run=tasks --nodes=1)
+	job=$(submit 'if [ "$ROTA_TASK_ID" = 1 ]; then while :; do :; done; else sleep 600; fi' --ntasks=2 --run=tasks --nodes=1)
 	eventually sampled "$job" 3 "and task = 1"
 	eventually is "select string_agg(task || ':' || (cpu_s > 0.3), ' ' order by task) from acct.task_stats where job_id = $job" "0:false 1:true"
 	rota cancel "$job"
 }
 
 @test "a short step costs no sample and has its end" {
-	job=$(submit 'true')
+	job=$(submit 'true' --sample=60) # on a slow machine, also a short step may run for some seconds
 	rota wait "$job"
 	[ "$(samples "$job")" = 0 ]
 	is "select samples || ' ' || (cpu_s is not null) || ' ' || (rss_kb_mean is null) from acct.step_stats where job_id = $job" "0 true true"
@@ -168,8 +171,9 @@ for i in range(5):
 @test "rota top gets figures whatever the step's sampling, and only the first counts as a sample" {
 	job=$(submit 'while :; do :; done' --sample=3600)
 	eventually runs "$job"
-	run -0 rota top --json "$job"
-	jq -e '.steps[0] | .sampled and .cpus_used > 0 and .rss_kb > 0' <<<"$output"
+	# It waits for figures for a few seconds, and a busy node takes longer.
+	topped() { rota top --json "$job" | jq -e '.steps[0] | .sampled and .cpus_used > 0 and .rss_kb > 0'; }
+	eventually topped
 	# The first look counts as a sample.
 	eventually sampled "$job" 1
 	[ "$(samples "$job")" = 1 ]
@@ -254,11 +258,17 @@ for i in range(5):
 
 @test "while the database is down samples wait, and all are there when it is back" {
 	need_root
-	job=$(submit 'sleep 600')
+	# Each sample calls the site's program, so its calls tell how many samples were taken.
+	printf 'echo >>%s/called\n' "$SITE" >"$SITE/figures"
+	job=$(submit 'sleep 600' --gres=gpu:1)
 	eventually sampled "$job" 2
-	kill -INT "$(head -n 1 "$ROTA_HOME"/pg/*/postmaster.pid)"
+	postmaster=$(head -n 1 "$ROTA_HOME"/pg/*/postmaster.pid)
+	kill -INT "$postmaster"
+	eventually are_dead "$postmaster"
+	install -m 0666 /dev/null "$SITE/called"
 	from=$(date +%s.%N)
-	sleep 4
+	has_called() { [ "$(wc -l <"$SITE/called")" -ge 4 ]; }
+	eventually has_called
 	to=$(date +%s.%N)
 	rota up
 	eventually sampled "$job" 2 "and at between to_timestamp($from) and to_timestamp($to)"
@@ -269,14 +279,14 @@ for i in range(5):
 @test "without control groups processes are found below their keeper, by a new process manager too" {
 	rota down
 	rota up --set node.cgroup=off
-	job=$(submit 'if [ "$ROTA_TASK_ID" = 1 ]; then (while :; do :; done) & wait; else sleep 60; fi' --ntasks=2 --run=tasks --nodes=1)
+	job=$(submit 'if [ "$ROTA_TASK_ID" = 1 ]; then (while :; do :; done) & wait; else sleep 600; fi' --ntasks=2 --run=tasks --nodes=1)
 	eventually sampled "$job" 2 "and task = 1"
 	node=$(sql "select nodes from acct.step where job_id = $job")
 	kill -KILL "$(pid_of procmgrd "$node")"
 	before=$(samples "$job")
 	eventually sampled "$job" $((before + 6))
 	mean_is_right "$job"
-	is "select concat_ws(' ', processes_last, rss_kb_mean > 0, peak_mb is null) from acct.step_stats where job_id = $job" "4 t t"
+	eventually is "select concat_ws(' ', processes_last, rss_kb_mean > 0, peak_mb is null) from acct.step_stats where job_id = $job" "4 t t"
 	eventually is "select string_agg(task || ':' || processes_last || ':' || (cpu_s > 0.3), ' ' order by task) from acct.task_stats where job_id = $job" "0:2:false 1:2:true"
 	rota cancel "$job"
 }
