@@ -210,7 +210,8 @@ ended() {
 		until [ -e there ]; do sleep 0.1; done
 		kill -INT $!
 		until grep -q "press Ctrl-C again" job.out; do sleep 0.05; done
-		kill -INT $!
+		# On a slow machine, more than a second may have passed since the first one.
+		until grep -q "cancelling 1 sub-step" job.out; do kill -INT $!; sleep 0.3; done
 		wait $!
 		echo "exit $?"
 		ls -A
