@@ -68,7 +68,7 @@ runs() {
 	keys "rota shell -J again" Enter
 	runs again
 	keys "PS1='inside> '; clear; seq 3; echo last of it" Enter
-	see $'3\nlast of it'
+	see $'3\nlast of it\ninside>'
 	runs again
 	run -0 rota attach --text "$job"
 	[[ $output == *$'1\n2\n3\nlast of it\ninside>'* ]]
@@ -176,18 +176,18 @@ has() {
 
 @test "an idle session is warned and ended, one that is used is not" {
 	person
-	keys "rota shell --session=lazy --idle-timeout=0:0:8; echo status \$?" Enter
+	keys "rota shell --session=lazy --idle-timeout=0:0:10; echo status \$?" Enter
+	keys "PS1='inside> '; clear; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo used \$i; sleep 1; done" Enter # idle time begins with the shell
 	runs shell
-	keys "PS1='inside> '; clear; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo used \$i; sleep 1; done" Enter
 	see 'used 12'
-	see 'this session is idle and ends in 4 s'
+	see 'this session is idle and ends in 5 s'
 	keys 'x'
-	sleep 4.5 # longer than that, and far shorter than the limit
+	sleep 5.5 # longer than that, and far shorter than the limit
 	[[ $(rota steps --json "$job" | jq -r '.substeps[0].state') == running ]]
 	see 'timeout (idle_timeout)'
 	run rota wait --timeout=120
 	eventually has "select state, cause from acct.session where name = 'lazy'" 'timeout|idle_timeout'
-	has "select state, cause from acct.substep where job_id = $job" 'timeout|idle_timeout'
+	eventually has "select state, cause from acct.substep where job_id = $job" 'timeout|idle_timeout'
 }
 
 @test "a session starts with nobody attached, and is joined later" {
@@ -217,7 +217,8 @@ has() {
 	eventually test -e begun
 	[[ $(<names) == "$job.script.1" ]]
 	attached() { rota steps --json "$job" | jq -c '.substeps[0] | [.state, .session, .attached]'; }
-	[[ $(attached) == '["running","within",[]]' ]]
+	alone() { [[ $(attached) == '["running","within",[]]' ]]; }
+	eventually alone
 	person
 	keys "rota attach $job.script.1; echo status \$?" Enter
 	joined() { [[ $(attached) == *'"user"'* ]]; }
