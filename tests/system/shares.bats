@@ -19,7 +19,7 @@ setup_file() {
 	cat >"$ROTA_TEST_DIR/sleep.sh" <<-'END'
 		#!/bin/bash
 		#ROTA --output=/dev/null --time=5
-		sleep 60
+		sleep 250
 	END
 	cat >"$ROTA_TEST_DIR/short.sh" <<-'END'
 		#!/bin/bash
