@@ -180,13 +180,16 @@ drip() {
 	done
 	# A request in small pieces that comes in time is taken.
 	body='{"all":true}'
-	token=$(rota token POST /v1/queue -d "$body")
-	printf 'POST /v1/queue HTTP/1.1\r\nAuthorization: Munge %s\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s' "$token" "${#body}" "$body" |
-		perl -MIO::Socket::UNIX -e '
-			my $gate = IO::Socket::UNIX->new(Peer => $ENV{GATE}) or die;
-			$/ = \5; for (<STDIN>) { syswrite $gate, $_; select undef, undef, undef, 0.01 }
-			print while sysread $gate, $_, 65536' >"$BATS_TEST_TMPDIR/answer"
-	grep -q '200 OK' "$BATS_TEST_TMPDIR/answer"
+	pieces() {
+		printf 'POST /v1/queue HTTP/1.1\r\nAuthorization: Munge %s\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s' \
+			"$(rota token POST /v1/queue -d "$body")" "${#body}" "$body" |
+			perl -MIO::Socket::UNIX -e '
+				my $gate = IO::Socket::UNIX->new(Peer => $ENV{GATE}) or die;
+				$SIG{PIPE} = "IGNORE";
+				$/ = \5; for (<STDIN>) { syswrite $gate, $_; select undef, undef, undef, 0.01 }
+				print while sysread $gate, $_, 65536' | grep -q '200 OK'
+	}
+	eventually pieces # a busy machine may be too slow once
 }
 
 @test "an answer that is not taken does not keep its connection" {
