@@ -104,8 +104,7 @@ user_of() {
 	[ "$(user_of "$(pid_of runnerd)")" = "$HOOK" ]
 	[ "$(user_of "$(pid_of jobmgrd)")" = rota ]
 	[ "$(user_of "$(pid_of nodemgrd)")" = rota ]
-	agent=$(pgrep -f "procmgrd --config $ROTA_HOME/etc/rota.conf")
-	[ "$(user_of "$agent")" = "$NODE" ]
+	[ "$(user_of "$(pid_of procmgrd)")" = "$NODE" ]
 	[ "$(superuser "select string_agg(distinct usename, ' ') from pg_stat_activity where application_name like 'runnerd%'")" = rota_runner ]
 }
 
