@@ -115,16 +115,21 @@ session_of() {
 }
 
 @test "a login has few sessions: others get theirs" {
-	local i
+	local i thieves=()
 	for i in {1..30}; do
 		thief "select pg_sleep(600)" >"$BATS_TEST_TMPDIR/$i" &
+		thieves+=($!)
 	done
 	full() { grep -qs "too many connections for role" "$BATS_TEST_TMPDIR"/*; }
 	eventually full
 	[ "$(superuser "select count(*) from pg_stat_activity where usename = 'rota_node_n1'")" -le 20 ]
 	long n2
 	finished
-	superuser "select pg_terminate_backend(pid) from pg_stat_activity where query = 'select pg_sleep(600)' and usename = 'rota_node_n1'" >/dev/null
+	ended() { # again, since one may only now have got its session
+		superuser "select pg_terminate_backend(pid) from pg_stat_activity where query = 'select pg_sleep(600)' and usename = 'rota_node_n1'" >/dev/null
+		! kill -0 "${thieves[@]}" 2>/dev/null
+	}
+	eventually ended
 	wait
 }
 
