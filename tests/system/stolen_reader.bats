@@ -47,17 +47,17 @@ eve() {
 		psql -X -d rota -U "$EVE" -Atq "$@" 3>&-
 }
 
-# again COMMAND...: run it again and again in the background, until the attack is called off.
+# again COMMAND...: run it again and again in the background, until the attack is called off. After a failure, it waits for PAUSE seconds, or 3.
 again() {
 	while [ -e "$ATTACK" ]; do
-		"$@" >/dev/null 2>&1 || sleep 3
+		"$@" >/dev/null 2>&1 || sleep "${PAUSE:-3}"
 	done 3>&- &
 	ATTACKERS="${ATTACKERS:-} $!"
 }
 
 attackers_are_gone() {
 	superuser "select pg_terminate_backend(pid) from pg_stat_activity where usename = '$EVE'" >/dev/null
-	[ -z "${ATTACKERS:-}" ] || ! kill -0 $ATTACKERS 2>/dev/null
+	{ [ -z "${ATTACKERS:-}" ] || ! kill -0 $ATTACKERS 2>/dev/null; } && eve_has -eq 0
 }
 
 call_off() {
@@ -90,7 +90,7 @@ restart_jobmgrd() {
 
 @test "94 greedy connections of one login: it gets ten, and a killed jobmgrd starts again" {
 	for _ in {1..94}; do
-		again eve -c 'select pg_sleep(600)'
+		PAUSE=8 again eve -c 'select pg_sleep(600)' # 84 of them fail again and again
 	done
 	eventually eve_has -eq 10
 	restart_jobmgrd
@@ -144,7 +144,10 @@ flood() {
 @test "a flood of notifications that somebody keeps in the queue: ended before the queue is a tenth full" {
 	rota admin setting change notify_queue_percent --value=1
 	watch=$BATS_TEST_TMPDIR/usage
-	(while [ -e "$ATTACK" ]; do superuser 'select pg_notification_queue_usage()' >>"$watch"; done) 3>&- &
+	while [ -e "$ATTACK" ]; do
+		echo 'select pg_notification_queue_usage();'
+		sleep 0.1
+	done 3>&- | psql -X -h "$ROTA_HOME/run" -d rota -U postgres -Atq >"$watch" 3>&- &
 	watcher=$!
 	again listen
 	for _ in 1 2 3; do
