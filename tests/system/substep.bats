@@ -41,6 +41,10 @@ there() {
 	[ -e "$1" ]
 }
 
+running() {
+	[ "$(sql "select state from rota.step where job_id = $job")" = running ]
+}
+
 # left WORD: prints the processes with this word in their command line, except the program that looks for them.
 left() {
 	local process
@@ -148,8 +152,9 @@ spools() {
 }
 
 @test "the output of 160 tasks on both streams is whole when the step manager is killed" {
+	mkfifo finish # for which the tasks wait without starting programs
 	submit <<-'END'
-		rota run --overlap -n 160 sh -c 'echo "a$ROTA_TASK_ID"; echo "b$ROTA_TASK_ID" >&2; until [ -e finish ]; do sleep 1; done
+		rota run --overlap -n 160 sh -c 'echo "a$ROTA_TASK_ID"; echo "b$ROTA_TASK_ID" >&2; : <finish
 			echo "c$ROTA_TASK_ID"; echo "d$ROTA_TASK_ID" >&2' >out 2>err
 		echo "exit $?" >finished
 	END
@@ -157,8 +162,9 @@ spools() {
 	eventually have 320
 	kill -KILL "$(step_managers "$job")"
 	eventually spools 320
-	touch finish
+	exec {finish}<>finish
 	ends
+	exec {finish}>&-
 	cmp finished <(echo 'exit 0')
 	cmp <(sort out) <({ seq -f a%g 0 159; seq -f c%g 0 159; } | sort)
 	cmp <(sort err) <({ seq -f b%g 0 159; seq -f d%g 0 159; } | sort)
@@ -263,6 +269,7 @@ is_ended_with_job() {
 	END
 	eventually there begun
 	eventually there all
+	eventually running # the report of the start may come after the files
 	rota signal TERM "$job"
 	eventually there term
 	touch go
@@ -294,7 +301,6 @@ is_ended_with_job() {
 		rota run sh -c 'until [ -e go ]; do echo >>ticks; sleep 0.1; done'
 	END
 	eventually there ticks
-	running() { [ "$(sql "select state from rota.step where job_id = $job")" = running ]; }
 	eventually running # the report of the start may come after the first line of output
 	rota suspend "$job"
 	suspended() { [ "$(sql "select state from rota.step where job_id = $job")" = suspended ]; }
@@ -439,7 +445,7 @@ ticks() {
 	rota wait -q "$job"
 	kill -0 "$victim"
 	kill "$victim"
-	eventually [ "$(sql "select count(*) from rota.substep where job_id <> $job")" = "$others" ]
+	[ "$(sql "select count(*) from rota.substep where job_id <> $job")" = "$others" ]
 	gone() { [ ! -e "$SUBSTEPS/$job.0.1" ]; }
 	eventually gone
 }
