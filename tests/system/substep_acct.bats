@@ -147,7 +147,9 @@ end_job() {
 	start
 	{ queued 1; started 1; } >>"$file"
 	eventually have "$job" "1:running"
-	kill -INT "$(head -n 1 "$ROTA_HOME"/pg/*/postmaster.pid)"
+	postmaster=$(head -n 1 "$ROTA_HOME"/pg/*/postmaster.pid)
+	kill -INT "$postmaster"
+	eventually are_dead "$postmaster"
 	{ ended 1 completed 0; for i in $(seq 2 50); do queued "$i"; started "$i"; done; } >>"$file"
 	sleep 2
 	rota up >/dev/null
