@@ -40,8 +40,11 @@ teardown_file() {
 	begun() { [ "$(find . -name 'begun.*' | wc -l)" -ge 4 ]; }
 	eventually begun
 	dd if=/dev/zero of="$ROTA_HOME/node/n1/fill" bs=64k 2>/dev/null || true
-	dd if=/dev/zero of="$ROTA_HOME/node/n1/rest" bs=512 2>/dev/null || true
-	[ "$(stat -f -c %a "$ROTA_HOME/node/n1")" = 0 ]
+	filled() { # a daemon may remove a file meanwhile
+		dd if=/dev/zero of="$ROTA_HOME/node/n1/rest" bs=512 oflag=append conv=notrunc 2>/dev/null || true
+		[ "$(stat -f -c %a "$ROTA_HOME/node/n1")" = 0 ]
+	}
+	eventually filled
 	touch full
 	eventually grep -qs 'waits: disk' new.err || { cat new.err; rota steps "$job"; false; }
 	ends() { rota sql -At -c "select count(*) from rota.substep where job_id = $job and name = 'before' and state = 'failed' and exit_code = 3"; }
