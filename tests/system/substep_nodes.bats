@@ -101,6 +101,8 @@ setup() {
 	job=$(rota submit --parsable --nodes=3 --ntasks=3 --cpus-per-task=2 --output=job.out job.sh)
 	beat() { for task in 0 1 2; do [ "$(wc -l <"beats.$task")" -gt "$1" ] || return 1; done; }
 	eventually beat 2
+	running() { [ "$(sql "select state from rota.step where job_id = $job")" = running ]; }
+	eventually running # the report of the start may come after the files
 	rota suspend -q "$job"
 	still() {
 		before=$(cat beats.* | wc -l)
