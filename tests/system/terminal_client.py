@@ -24,11 +24,12 @@ class Terminal:
     def __init__(self, *argv, rows=24, cols=80, **options):
         Terminal.count += 1
         self.name = f"rota-test-terminal-{os.getpid()}-{Terminal.count}"
+        self.started = time.monotonic()
         self.process = subprocess.Popen([PROGRAM, self.name, str(rows), str(cols), *argv], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, **options)
 
     def attach(self, mode="l", lines=0):
-        client = Client(self.name)
+        client = Client(self.name, self.process)
         client.send("a", mode.encode() + struct.pack(">I", lines))
         return client
 
@@ -47,7 +48,7 @@ class Terminal:
 
 
 class Client:
-    def __init__(self, name):
+    def __init__(self, name, process=None):
         until = time.time() + PATIENT
         while True:
             self.socket = socket.socket(socket.AF_UNIX)
@@ -56,7 +57,7 @@ class Client:
                 break
             except ConnectionRefusedError:
                 self.socket.close()
-                if time.time() > until:
+                if time.time() > until or (process and process.poll() is not None):
                     raise
                 time.sleep(0.02)
         self.pending, self.output, self.size, self.ended, self.closed = b"", b"", None, False, False
@@ -68,7 +69,6 @@ class Client:
         self.send("i", text.encode())
 
     def resize(self, rows, cols):
-        time.sleep(0.5)  # bash loses a signal that comes during the trap of the one before
         self.send("s", struct.pack(">HH", rows, cols))
 
     def read(self, timeout):
@@ -123,11 +123,25 @@ def eventually(check):
         time.sleep(0.05)
 
 
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
+        return children.read().split()
+
+
+def rests(terminal):
+    """Does the shell of the terminal wait for a program sleep, so that it runs no trap?"""
+    try:
+        child = children_of(children_of(terminal.process.pid)[0])[0]
+        with open(f"/proc/{child}/comm", encoding="ascii") as comm:
+            return comm.read().strip() == "sleep"
+    except (FileNotFoundError, IndexError):
+        return False
+
+
 def foreground(terminal):
     """Name of the program that has the terminal's keyboard, empty if there is none yet."""
     try:
-        with open(f"/proc/{terminal.process.pid}/task/{terminal.process.pid}/children", encoding="ascii") as children:
-            child = children.read().split()[0]
+        child = children_of(terminal.process.pid)[0]
         with open(f"/proc/{child}/stat", encoding="ascii") as stat:
             leader = stat.read().rpartition(") ")[2].split()[5]
         with open(f"/proc/{leader}/comm", encoding="ascii") as comm:
@@ -167,9 +181,11 @@ def test_size():
     client.wait("40 132")
     other.wait("40 132")
     assert client.size == other.size == (40, 132)
+    eventually(lambda: rests(terminal))  # bash loses a signal that comes during the trap of the one before
     other.resize(10, 20)
     client.wait("10 20")
     assert client.size == (10, 20)
+    eventually(lambda: rests(terminal))
     client.resize(65535, 0)  # the nearest that can be
     client.wait("1000 4")
     terminal.process.terminate()
@@ -257,17 +273,32 @@ def test_rest():
     assert terminal.end() == (4, "")
 
 
-def test_late():
-    """A command that ends before anybody attaches: who comes soon gets its output, and the terminal does not stay for long."""
-    terminal = Terminal("sh", "-c", "echo at once; exit 5")
+def late(terminal):
     monitor = terminal.attach("m")
     time.sleep(0.5)
     client = terminal.attach()
     assert client.wait_end() and b"at once" in client.output, client.output
     assert monitor.wait_end()
     assert terminal.end() == (5, "")
-    silent = Client(Terminal("true").name)
-    assert not silent.wait_end() and silent.closed
+
+
+def silent(terminal):
+    client = Client(terminal.name, terminal.process)
+    assert not client.wait_end() and client.closed
+
+
+def test_late():
+    """A command that ends before anybody attaches: who comes soon gets its output, and the terminal does not stay for long."""
+    for check, argv in ((late, ("sh", "-c", "echo at once; exit 5")), (silent, ("true",))):
+        for again in range(5, -1, -1):
+            terminal = Terminal(*argv)
+            try:
+                check(terminal)
+                break
+            except (AssertionError, ConnectionRefusedError):
+                # The terminal stays for two seconds. On a slow machine, this client may come later.
+                if not again or time.monotonic() < terminal.started + 2:
+                    raise
 
 
 def test_text():
@@ -300,7 +331,7 @@ def test_flood():
         assert time.time() < started + 900, "too slow"
     print(f"{time.time() - started:.1f} s, {largest} KiB, longest pause {slowest:.2f} s")
     assert largest < 64 * 1024, largest
-    assert slowest < 5, slowest
+    assert slowest < 20, slowest  # a terminal that waits for the idle client does so for ever
     idle.wait("the end")  # the whole screen, anew
     assert idle.size == (24, 80)
     client.type("\n")
