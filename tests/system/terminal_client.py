@@ -317,7 +317,7 @@ def test_text():
 
 def test_flood():
     """A client that never reads delays neither the command nor another client."""
-    terminal = Terminal("sh", "-c", "read line; yes | head -c 200000000; echo the end; read line")
+    terminal = Terminal("sh", "-c", f"read line; yes {'x' * 70} | head -c 200000000; echo the end; read line")
     idle, client = terminal.attach(), terminal.attach()
     client.wait("l")
     client.type("\n")
