@@ -48,7 +48,15 @@ setup() {
 }
 
 teardown() {
+	local job
 	! mountpoint -q small || umount small
+	rm -f "$SITE/fail"
+	[ ! -e "$SITE/store.kept" ] || { # the test has failed
+		touch "$SITE/go"
+		for job in $(rota queue --json | jq -r '.jobs[].job_id'); do rota cancel -q "$job" || true; done
+		eventually is_idle || true
+		store
+	}
 }
 
 # script LINES...: write a script job.sh of these lines.
