@@ -7,7 +7,7 @@ setup_file() {
 	SITE=$(mktemp -d /tmp/rota-lost.XXXXXX)
 	export SITE
 	mkdir -m 1777 "$SITE/n1" "$SITE/n2" "$SITE/n3"
-	instance_up 3 --cpus 2 --mem 8000 --set schedule.period=1 --set node.lease=3 --set node.lease_margin=4 --set nodemgr.period=1 \
+	instance_up 3 --cpus 2 --mem 8000 --set schedule.period=1 --set node.lease=6 --set node.lease_margin=4 --set nodemgr.period=1 \
 		--set node.grace=1 --set staging.scratch="$SITE/%N/%u/%j" --set staging.shared=no
 	rota admin setting change requeue_delay_s --value=0
 }
