@@ -107,7 +107,8 @@ $to 1 data" ]
 	job=${lines[0]}
 	mv "$SITE/away" "$SITE/n2"
 	[ ! -e ran ]
-	[ "$(states_of "$job")" = "drop n2 kept, in n2 failed" ] || { rota stage show --json "$job"; false; }
+	is_kept() { [ "$(states_of "$job")" = "drop n2 kept, in n2 failed" ]; }
+	eventually is_kept || { rota stage show --json "$job"; false; }
 	run -0 rota stage show "$job"
 	[[ $output == *"$SITE/n2"*"No such file"* ]]
 }
@@ -200,23 +201,19 @@ $to 1 data" ]
 	[ ! -e "$SITE/n2/$(id -un)/$job" ]
 }
 
-@test "a stage-out ends with the time limit of the step, and nobody drops data of a job that is not over" {
+@test "a stage-out ends with the time limit of the step" {
 	printf '#!/bin/sh\nexec sleep 500\n' >"$SITE/store"
 	chmod 755 "$SITE/store"
-	script '#ROTA --nodelist=n3 --time=0:01' '#ROTA stage-out $ROTA_SCRATCH/out/ -> store:x --mode=command' 'mkdir -p "$ROTA_SCRATCH/out"'
+	script '#ROTA --nodelist=n3 --time=0:05' '#ROTA stage-out $ROTA_SCRATCH/out/ -> store:x --mode=command' 'mkdir -p "$ROTA_SCRATCH/out"'
 	run -0 rota submit --parsable job.sh
 	job=$output
-	is_out() { [[ $(states_of "$job") == *"out n3 running"* ]]; }
-	eventually is_out
-	run -1 rota stage drop "$job"
-	[[ $output == *"no data that is still there"* ]]
-	[ -d "$SITE/n3/$(id -un)/$job/out" ]
 	is_ended() { [[ $(states_of "$job") == *"out n3 interrupted"* ]]; }
 	eventually is_ended
 	eventually is_idle
+	[ -d "$SITE/n3/$(id -un)/$job/out" ]
 }
 
-@test "cancel ends a stage-out after the tasks, whose data is kept; retry makes it" {
+@test "nobody drops data of a job that is not over; cancel ends a stage-out after the tasks, whose data is kept; retry makes it" {
 	printf '#!/bin/sh\n[ ! -e "%s/go" ] || exit 0\necho $$ >"%s/pid"\nexec sleep 500\n' "$SITE" "$SITE" >"$SITE/store"
 	chmod 755 "$SITE/store"
 	script '#ROTA --nodelist=n3' '#ROTA stage-out $ROTA_SCRATCH/out/ -> store:x --mode=command' \
@@ -224,10 +221,14 @@ $to 1 data" ]
 	run -0 rota submit --parsable job.sh
 	job=$output
 	eventually test -s "$SITE/pid"
+	run -1 rota stage drop "$job"
+	[[ $output == *"no data that is still there"* ]]
+	[ -d "$SITE/n3/$(id -un)/$job/out" ]
 	run -0 rota cancel "$job"
 	is_cancelled() { [ "$(states_of "$job")" = "drop  kept, out n3 cancelled" ]; }
 	eventually is_cancelled
-	are_dead "$(cat "$SITE/pid")"
+	eventually are_dead "$(cat "$SITE/pid")"
+	eventually has_left "$job"
 	rota show --json "$job" | jq -e '.jobs[0].steps[0] | .state == "completed" and (.hooks | map(select(.hook == "stage_out" and .signal != null)) | length) == 1'
 	[ "$(cat "$SITE/n3/$(id -un)/$job/out/result")" = 5 ]
 	run -0 rota stage
@@ -245,6 +246,7 @@ $to 1 data" ]
 	job=$output
 	is_failed() { [[ $(states_of "$job") == *"out n3 failed"* ]]; }
 	eventually is_failed
+	eventually has_left "$job" # else the job is not over
 	rm results
 	left=results/.rota-part-$job.1.$(rota show --json "$job" | jq '.jobs[0].steps[0].step_id').n3
 	mkdir -p "$left"
