@@ -19,7 +19,7 @@ setup_file() {
 	server_up
 	[ "$(id -u)" != 0 ] || users_add "$ALICE" "$MALLORY"
 	instance_up 1 --cpus 8 --mem 4000 --set node.grace=1 --set mail.program="$SITE/sendmail" \
-		--set hooks.trigger_folder="$SITE/programs" --set hooks.trigger_timeout=2
+		--set hooks.trigger_folder="$SITE/programs" --set hooks.trigger_timeout=5
 	rota admin setting change trigger_retry_s --value=0
 	rota admin setting change webhook_hosts --value=localhost,hooks.example.org
 }
@@ -107,7 +107,7 @@ over_is() {
 	eventually got_number "$one" 1
 	[ "$(got "$failed" | jq .body.job_id)" = "$bad" ]
 	[ "$(got "$one" | jq .body.job_id)" = "$bad" ]
-	[ "$(got "$step" | jq -c '[.body.step, .body.state]')" = "[\"$bad.job\",\"failed\"]" ] || got "$step"
+	[ "$(got "$step" | jq -c '[.body.step, .body.state]')" = "[\"$bad.script\",\"failed\"]" ] || { got "$step"; false; }
 	# In order of the events.
 	[ "$(got "$start" | jq .body.job_id | tr '\n' ' ')" = "$good $bad " ]
 	for trigger in $failed $step $start $one; do rota trigger remove "$trigger"; done
