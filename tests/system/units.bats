@@ -129,6 +129,8 @@ leads() {
 			"$ROTA_BIN/$daemon" --config "$ROTA_TEST_DIR/rota.conf" --name 2 >"$ROTA_TEST_DIR/$daemon.log" 2>&1 3>&- &
 	done
 	eventually test -S "$ROTA_HOME/run/gate2.sock"
+	eventually connected jobmgrd
+	eventually connected nodemgrd
 	kill "$(pid_of jobmgrd)"
 	eventually leads
 	export ROTA_CONFIG=$ROTA_TEST_DIR/rota.conf
