@@ -68,8 +68,8 @@ is_node() { # NODE STATE [REASON]
 	[ "$(sql "select count(*) from acct.node where state = 'drain'")" = 2 ]
 	rota admin node changes | grep -q '2 waiting, 2 changing'
 	rm "$SITE/now/hangs"
-	eventually is_over done
-	all_have 4 el9
+	eventually is_over done || eventually is_over done
+	eventually all_have 4 el9
 	[ "$(sql "select count(*) from acct.node where default_image = 'el9'")" = 4 ]
 	rota wait --timeout=60 "${jobs[@]}"
 	[ "$(sql "select string_agg(distinct state, ' ') from acct.attempt where job_id in ($(IFS=,; echo "${jobs[*]}"))")" = completed ]
