@@ -67,6 +67,7 @@ teardown() {
 	[ ! -v other ] || eventually has_left "$other"
 	[ ! -v server ] || kill -KILL "$server" 2>/dev/null || true
 	umount -l mount 2>/dev/null || true
+	[ -n "${BATS_TEST_COMPLETED:-}" ] || rota admin partition change main --preempt=off
 }
 
 # fuse_up: mount a file system of the owner on `mount`; its server is `server`.
