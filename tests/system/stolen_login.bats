@@ -23,6 +23,10 @@ setup() {
 	N2=$(superuser "select node_id from rota.node where name = 'n2'")
 }
 
+teardown() {
+	[ -z "${stopped:-}" ] || kill -CONT "$stopped"
+}
+
 # thief SQL...: run each statement by itself, with the stolen password of n1.
 thief() {
 	local statement words=()
@@ -74,7 +78,8 @@ session_of() {
 	local held report
 	long n2
 	# A launch request for n2 that n2 cannot fetch yet, so that there is something to steal.
-	kill -STOP "$(pid_of procmgrd n2)"
+	stopped=$(pid_of procmgrd n2)
+	kill -STOP "$stopped"
 	held=$(cd "$ROTA_TEST_DIR/$VIC" && as "$VIC" rota submit --parsable --nodelist=n2 --output=/dev/null "$ROTA_TEST_DIR/long.sh" "$ROTA_TEST_DIR")
 	waits() { [ "$(superuser "select count(*) from rota.node_order where node_id = $N2 and job_id = $held")" = 1 ]; }
 	eventually waits
@@ -92,7 +97,8 @@ session_of() {
 	[ "$(PGPASSFILE=$PASSWORDS psql -X -w -h "$ROTA_HOME/run" -d rota -U rota_node_n2 -At -c "select count(*) from api.node_blob(array[decode('$hash', 'hex')])")" = 1 ]
 	denied "permission denied" "select * from rota.script" "select * from rota.node_order" "select * from rota.job" "select * from acct.job" "select api.job_queue(0, 'root', '{}')"
 	[ "$(superuser "select state from rota.node where node_id = $N2")" = up ]
-	kill -CONT "$(pid_of procmgrd n2)"
+	kill -CONT "$stopped"
+	stopped=
 	finished
 	rota wait --quiet "$held"
 	audit
