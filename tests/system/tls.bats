@@ -24,6 +24,10 @@ teardown_file() {
 	return "$status"
 }
 
+teardown() {
+	kill -CONT "$JOBMGRD" # it is stopped if a test has failed
+}
+
 # client NAME URL [AUTHORITY]: the configuration of a client of that URL.
 client() {
 	sed -e "s,^url *=.*,url = $2," -e "s,^authority *=.*,authority = ${3:-}," "$ROTA_HOME/etc/rota.conf" >"$TLS/$1.conf"
