@@ -33,6 +33,12 @@ teardown_file() {
 	return "$status"
 }
 
+teardown() {
+	[ -z "${BATS_TEST_COMPLETED:-}" ] || return 0
+	rota admin setting change trigger_tries --value=10
+	rota admin setting change webhook_hosts --value=localhost,hooks.example.org
+}
+
 server_up() {
 	python3 "$BATS_TEST_DIRNAME/trigger_server.py" "$SITE" "$SITE/port" >"$SITE/server.log" 2>&1 3>&- &
 	SERVER=$!
