@@ -361,6 +361,10 @@ true' --nodelist=n2)
 	eventually held
 	run rota nodes
 	[[ "$output" == *prolog* ]]
+	# No task began, so there is no exit code.
+	rota show "$job" | grep -q '^script *pending *- *n2 *site_prolog '
+	rota show "$job.script" | grep -q '^ *Reason *site_prolog '
+	run ! grep -q '^ *Exit' <(rota show "$job.script")
 	rm "$SITE/fail-prolog"
 	rota admin node resume n2
 	touch "$SITE/fail-epilog"

@@ -82,7 +82,7 @@ static void row_add(struct table *table, const json_t *job, const json_t *row)
 	table_cell(table, format_when(json_object_get(row, "started_at")).s);
 	table_cell(table, format_when(json_object_get(row, "ended_at")).s);
 	table_cell(table, format_ran(row).s);
-	table_cell(table, format_exit(json_object_get(row, "exit_code"), json_object_get(row, "signal")).s);
+	table_cell(table, format_row_exit(row).s);
 	cause_cell(table, row);
 	table_cell(table, format_count(json_object_get(row, "from_generation")).s);
 	table_cell(table, format_text(row, "nodes"));

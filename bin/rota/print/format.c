@@ -318,6 +318,15 @@ struct word format_exit(const json_t *exit_code, const json_t *signal)
 	return json_is_integer(exit_code) ? format_count(exit_code) : (struct word){""};
 }
 
+struct word format_row_exit(const json_t *row)
+{
+	const json_t *code = json_object_get(row, "exit_code"), *signal = json_object_get(row, "signal");
+	bool says_nothing =
+		json_integer_value(code) == 0 && json_integer_value(signal) == 0 && !format_state_good(format_text(row, "state"));
+
+	return says_nothing ? (struct word){""} : format_exit(code, signal);
+}
+
 /* Returns the row of a state, the last row of the table if the state is unknown. */
 static const struct state *state_row(const struct state *row, const char *state)
 {

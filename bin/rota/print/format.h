@@ -47,6 +47,9 @@ struct word format_count(const json_t *number);
 
 /* How a step or attempt ended: exit code "0" or "3", signal "SIGKILL"; "" while the step runs. */
 struct word format_exit(const json_t *exit_code, const json_t *signal);
+/* The same of a row with "state", "exit_code" and "signal"; "" also where the code is 0 but the row is not completed: its tasks did not
+ * begin, or something else than their codes ended it. */
+struct word format_row_exit(const json_t *row);
 struct word format_signal(int number);
 
 /* The terminal colour of a step, job, node or partition state, "" for none. */

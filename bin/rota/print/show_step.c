@@ -41,7 +41,7 @@ static void step_row(struct table *table, const json_t *step)
 	table_cell_coloured(table, state, format_state_colour(state));
 	table_cell(table, progress(step).s);
 	table_cell(table, format_ran(step).s);
-	table_cell(table, format_exit(json_object_get(step, "exit_code"), json_object_get(step, "signal")).s);
+	table_cell(table, format_row_exit(step).s);
 	table_cell(table, attempt > 1 ? format_count(json_object_get(step, "attempt")).s : "");
 	table_cell(table, format_text(step, "nodes"));
 	table_cell(table, after);
@@ -269,7 +269,7 @@ void show_step_print(const json_t *job, const json_t *step)
 	show_line_times(step);
 	show_line_print("Limit",
 			json_number_value(json_object_get(step, "time_limit_s")) > 0 ? duration_of(step, "time_limit_s").s : "");
-	show_line_print("Exit", format_exit(json_object_get(step, "exit_code"), json_object_get(step, "signal")).s);
+	show_line_print("Exit", format_row_exit(step).s);
 	show_line_print("Cause", format_text(step, "cause"));
 	show_line_print("Reason", show_line_reason(step));
 	show_step_hooks(step, false);
