@@ -270,7 +270,7 @@ eventually() {
 	until "$@"; do
 		[ "$SECONDS" -lt "$until" ] || return 1
 		sleep "0.$(printf %03d "$pause")"
-		pause=$((pause < 200 ? pause * 3 / 2 : pause))
+		pause=$((pause < 400 ? pause * 3 / 2 : pause))
 	done
 }
 
