@@ -132,7 +132,7 @@ unreachable() {
 	[ "$(echo typed | far rota run cat)" = typed ]
 	head -c 20000000 /dev/urandom >"$BATS_TEST_TMPDIR/much"
 	[ "$(far rota run sha256sum <"$BATS_TEST_TMPDIR/much")" = "$(sha256sum <"$BATS_TEST_TMPDIR/much")" ]
-	run -0 far rota run sh -c 'for i in $(seq 1 20000); do echo "line $i"; done'
+	run -0 --separate-stderr far rota run sh -c 'for i in $(seq 1 20000); do echo "line $i"; done'
 	[ "$(sha256sum <<<"$output")" = "$(seq -f 'line %.0f' 1 20000 | sha256sum)" ]
 	as "$EVE" env ROTA_CONFIG="$ROTA_HOME/etc/rota.conf" rota cancel --me
 	quiet() { as "$EVE" env ROTA_CONFIG="$ROTA_HOME/etc/rota.conf" rota queue --me --json | jq -e '.jobs | length == 0'; }
@@ -140,7 +140,7 @@ unreachable() {
 }
 
 @test "a stream may be idle for longer than jobmgrd waits for any part of a request" {
-	run -0 rota run sh -c 'sleep 65; echo after'
+	run -0 --separate-stderr rota run sh -c 'sleep 65; echo after' # it says there that it waits, if the machine is slow
 	[ "$output" = after ]
 }
 
