@@ -30,18 +30,22 @@ teardown_file() {
 setup() {
 	need_root
 	rm -f -- "$SITE"/now/* "$SITE"/calls/*
+	rota admin setting change image_idle_s --value=86400
 }
 
 # After each test: all nodes serve without a preparation, and the preparation may be tried again.
 teardown() {
 	[ "$(id -u)" = 0 ] || return 0
 	rm -f -- "$SITE"/now/*
+	if [ -z "${BATS_TEST_COMPLETED:-}" ]; then
+		rota up >/dev/null || true
+		rota cancel -q --me || true
+	fi
 	rota admin prep change mode --failures=0 --timeout=60
 	rota admin setting change image_failures --value=3
 	rota admin setting change image_idle_s --value=0
 	nodes_serve 3 "prep is null and image is not distinct from default_image"
 	[ -z "$(ls "$SITE/prepared")" ]
-	rota admin setting change image_idle_s --value=86400
 }
 
 serves() { # NODE [IMAGE [PREP]]
