@@ -22,7 +22,7 @@ teardown() {
 
 # is JOB STATE: the state of the job's step.
 is() {
-	[ "$(rota show --json "$1" | jq -r '.jobs[0].steps[0].state')" = "$2" ]
+	[ "$(sql "select state from acct.step where job_id = $1")" = "$2" ]
 }
 
 # script LINE...: run.sh, with a line each.

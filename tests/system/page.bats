@@ -137,7 +137,7 @@ sleep 0.2'
 
 # runs_as ATTEMPT: this attempt runs, and handles the signal; the database has its start.
 runs_as() {
-	[ -e "at.$1" ] && [ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0] | "\(.attempt) \(.state)"')" = "$1 running" ]
+	[ -e "at.$1" ] && [ "$(sql "select attempt || ' ' || state from rota.step where job_id = $job")" = "$1 running" ]
 }
 
 @test "a preempted job's life: its attempts, checkpoints and preemptions, and from which checkpoint each attempt went on" {
@@ -195,7 +195,7 @@ bars() {
 
 @test "a plan has bars before and after changes, arrows for what is far away, and no bar for what never starts" {
 	hold=$(rota submit --parsable --nodes=2 --exclusive --time=2:00:00 --wrap 'sleep 7200')
-	holds() { [ "$(rota sql -Atc "select count(*) from acct.attempt where job_id = $hold and started_at is not null")" = 1 ]; }
+	holds() { [ "$(sql "select count(*) from acct.attempt where job_id = $hold and started_at is not null")" = 1 ]; }
 	eventually holds
 	printf '#!/bin/sh\n#ROTA --after=none\n#ROTA step WWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW --time=1:00:00 --cpus-per-task=4\ntrue\n#ROTA step wide --time=1:00:00 --nodes=2 --exclusive\ntrue\n' >"$BATS_TEST_TMPDIR/job.sh"
 	job=$(rota submit --parsable --output=/dev/null "$BATS_TEST_TMPDIR/job.sh")

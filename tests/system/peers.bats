@@ -198,13 +198,8 @@ while [ ! -e over ]; do sleep 0.1; done
 case $ROTA_ATTEMPT in 1) while [ ! -e fail ]; do sleep 0.1; done; exit 1 ;; esac
 #ROTA step d --after=c:start --same-nodes=c
 while [ ! -e over ]; do sleep 0.1; done')
-	running=0
-	for _ in $(seq 300); do
-		running=$(rota show --json "$job" | jq '[.jobs[0].steps[] | select(.state == "running")] | length')
-		[ "$running" -lt 4 ] || break
-		sleep 0.2
-	done
-	[ "$running" = 4 ]
+	all_run() { [ "$(sql "select count(*) from acct.step where job_id = $job and state = 'running'")" = 4 ]; }
+	eventually all_run
 	touch "$BATS_TEST_TMPDIR/fail"
 	run -0 rota wait "$job.a" "$job.c"
 	touch "$BATS_TEST_TMPDIR/over"

@@ -8,7 +8,7 @@ setup_file() {
 	instance_up 2 --cpus 2 --mem 2000 --set node.grace=1
 	RUNS=$(rota submit --parsable --time=2:00:00 --nodes=2 --exclusive --wrap 'sleep 7200')
 	export RUNS
-	runs() { [ "$(rota sql -Atc "select count(*) from acct.attempt where job_id = $RUNS and started_at is not null")" = 1 ]; }
+	runs() { [ "$(sql "select count(*) from acct.attempt where job_id = $RUNS and started_at is not null")" = 1 ]; }
 	eventually runs
 	WAITS=$(rota submit --parsable --time=30 --cpus-per-task=2 --wrap true)
 	export WAITS

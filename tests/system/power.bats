@@ -91,7 +91,7 @@ programs_have() {
 }
 
 node_is() {
-	[ "$(rota nodes --json "$1" | jq -r '.nodes[0].state')" = "$2" ]
+	[ "$(sql "select state from acct.node where node = '$1'")" = "$2" ]
 }
 
 calls() {

@@ -66,11 +66,7 @@ submit() {
 }
 
 step_is() { # JOB STATE
-	[ "$(rota sql -Atc "select state from rota.step where job_id = $1 and step_id = 0")" = "$2" ]
-}
-
-superuser() { # SQL
-	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -Atqc "$1"
+	[ "$(superuser "select state from rota.step where job_id = $1 and step_id = 0")" = "$2" ]
 }
 
 @test "no user can act on another user's job" {

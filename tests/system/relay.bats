@@ -37,7 +37,7 @@ teardown() {
 }
 
 job_state() {
-	[ "$(rota show --json "$1" | jq -r '.jobs[0].steps[0].state')" = "$2" ]
+	[ "$(sql "select state from acct.step where job_id = $1")" = "$2" ]
 }
 
 # allocation: a job whose step manager listens; its number is in `job`, and `request` asks for its step manager.

@@ -30,7 +30,7 @@ manager_ports() {
 }
 
 job_state() {
-	[ "$(rota show --json "$1" | jq -r '.jobs[0].steps[0].state')" = "$2" ]
+	[ "$(sql "select state from acct.step where job_id = $1")" = "$2" ]
 }
 
 @test "rota run and rota steps by TLS" {
