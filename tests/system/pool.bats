@@ -52,11 +52,16 @@ teardown_file() {
 	return "$status"
 }
 
-# pools QUANTITY: the pool scratch has so many GiB.
-pools() {
-	printf '{"pools": [{"id": "scratch", "quantity": %s, "granularity": 1073741824}]}' "$1" >"$SITE/pools.new"
+# answer TEXT: the Lua function pools answers this from now on, and never a part of it: an empty text says that there are no pools.
+answer() {
+	printf '%s\n' "$1" >"$SITE/pools.new"
 	chmod 0644 "$SITE/pools.new"
 	mv "$SITE/pools.new" "$SITE/pools"
+}
+
+# pools QUANTITY: the pool scratch has so many GiB.
+pools() {
+	answer "{\"pools\": [{\"id\": \"scratch\", \"quantity\": $1, \"granularity\": 1073741824}]}"
 }
 
 has_total() {
@@ -185,7 +190,7 @@ is_used() {
 	job=$(submit "wait=data_in pool=scratch capacity=4G")
 	eventually runs "$job" data_in
 	waiting=$(submit "pool=scratch capacity=8G")
-	echo '{"pools": []}' >"$SITE/pools"
+	answer '{"pools": []}'
 	eventually has_total 0
 	is_used 4
 	refused "which has 0 B in all" submit "pool=scratch capacity=1"
@@ -198,7 +203,7 @@ is_used() {
 	pools 8
 	rota wait --timeout=60 "$waiting"
 	for bad in fail 'no json' '{"pools": [{"id": "scratch", "quantity": 99}]}'; do
-		echo "$bad" >"$SITE/pools"
+		answer "$bad"
 		shown() { rota admin pool list | grep -q "pools of burst_buffer.lua has failed since .*$1"; }
 		case $bad in
 		fail) eventually shown "no storage" ;;
