@@ -458,7 +458,7 @@ orders_taken() {
 # The translator reads new partitions within a second.
 partition_known() {
 	local job
-	job=$(submit "$VIC" --hold -p "$1" "$ROTA_TEST_DIR/quick.sh" 2>/dev/null) && as "$VIC" rota cancel "$job"
+	job=$(submit "$VIC" --hold -p "$1" --wrap true 2>/dev/null) && as "$VIC" rota cancel "$job"
 }
 
 # Names
