@@ -675,8 +675,8 @@ example_remove() {
 	for job in "${jobs[@]}"; do
 		eventually is_over "$job"
 		rota cancel --hurry "$job" 2>/dev/null || true
-		eventually is_staging "$job" complete
 	done
+	for job in "${jobs[@]}"; do eventually is_staging "$job" complete; done # a teardown that fails is tried for 20 seconds
 	[ "$(cd "$pool/$EVE" && find . ! -type d)" = ./private/data ]
 	! grep -rqs secret "$pool/$ANN"
 	example_remove
