@@ -19,6 +19,10 @@ setup() {
 	standby_setup
 }
 
+teardown() {
+	[ -e "$ROTA_HOME/pg/data/postmaster.pid" ] || primary start # the test has failed
+}
+
 teardown_file() {
 	standby_setup
 	standby_down
@@ -89,8 +93,8 @@ replayed() {
 	postmaster=$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")
 	frozen=("$postmaster" $(pgrep -P "$postmaster"))
 	kill -STOP "${frozen[@]}"
-	answers() { timeout 30 rota queue --stale-ok --json 2>/dev/null | jq -e '.stale.standby' >/dev/null; }
-	eventually answers || { kill -CONT "${frozen[@]}"; false; }
+	answers() { timeout 10 rota queue --stale-ok --json 2>/dev/null | jq -e '.stale.standby' >/dev/null; }
+	eventually answers || eventually answers || { kill -CONT "${frozen[@]}"; false; }
 	kill -CONT "${frozen[@]}"
 	eventually serves
 	audit
