@@ -35,7 +35,8 @@ job() {
 		until [ -e "$PWD/go" ]; do sleep 0.1; done
 	END
 	job=$(rota submit --parsable --output=job.out job.sh)
-	until [[ -e queued && -e ready && $(rota show --json "$job" | jq -r '.jobs[0].state') == running ]]; do sleep 0.1; done
+	has_begun() { [[ -e queued && -e ready && $(rota show --json "$job" | jq -r '.jobs[0].state') == running ]]; }
+	eventually has_begun
 }
 
 # far VERB...: run the verb from a place from which the step manager cannot be reached.
@@ -77,9 +78,9 @@ known() {
 	[[ $output == *"Sub-steps   script: 2 running, 1 waiting"* ]] || { echo "$output"; false; }
 	script -qec "stty rows 24 cols 120; rota watch $job" screen >/dev/null </dev/null 3>&- &
 	watcher=$!
-	until grep -q "2 running, 1 waiting" screen; do sleep 0.1; done
+	eventually grep -q "2 running, 1 waiting" screen
 	rota cancel -q "$job.script.2"
-	until grep -q "1 ended, 2 running" screen; do sleep 0.1; done
+	eventually grep -q "1 ended, 2 running" screen
 	run -0 rota show "$job.script"
 	[[ $output =~ Sub-steps\ +1\ ended,\ 2\ running ]] || { echo "$output"; false; }
 	rota cancel -q "$job"
