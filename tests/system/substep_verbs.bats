@@ -76,7 +76,7 @@ known() {
 	eventually known 3 waiting
 	run -0 rota show "$job"
 	[[ $output == *"Sub-steps   script: 2 running, 1 waiting"* ]] || { echo "$output"; false; }
-	script -qec "stty rows 24 cols 120; rota watch $job" screen >/dev/null </dev/null 3>&- &
+	script -qefc "stty rows 24 cols 120; rota watch $job" screen >/dev/null </dev/null 3>&- &
 	watcher=$!
 	eventually grep -q "2 running, 1 waiting" screen
 	rota cancel -q "$job.script.2"
