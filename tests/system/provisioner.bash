@@ -86,6 +86,7 @@ provisioner() {
 			if [ ! -e "$SITE/now/$node.stuck" ]; then
 				while pids=$(node_processes "$node") && [ -n "$pids" ]; do
 					kill -9 $pids 2>/dev/null || true
+					sleep 0.1
 				done
 				[ -e "$SITE/now/$node.dead" ] || node_start "$node" "${image:-${1:-none}}"
 			fi
