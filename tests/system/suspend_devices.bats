@@ -12,7 +12,7 @@ setup_file() {
 	mkdir -m 777 "$DOUBLE/states"
 	double_make
 	[ "$(id -u)" != 0 ] || users_add "$EVE"
-	instance_up 1 --cpus 4 --mem 4000 --set node.grace=5 --set node.checkpoint_cuda="$DOUBLE" --set launcher.device_files=gpu:/dev/full \
+	instance_up 1 --cpus 4 --mem 4000 --set node.grace=10 --set node.checkpoint_cuda="$DOUBLE" --set launcher.device_files=gpu:/dev/full \
 		--set launcher.devices="$(if [ "$(id -u)" = 0 ] && [ -d /sys/fs/cgroup/devices ]; then echo granted; else echo any; fi)" || return 1
 	rota admin node change n1 --gres=gpu:2
 	[ "$(id -u)" != 0 ] || folders_add "$EVE"
@@ -133,6 +133,11 @@ is_suspended() {
 # states_are STATE...: the two processes have these CUDA states.
 states_are() {
 	[ "$(cd "$DOUBLE/states" && cat $pids | sort | xargs)" = "$*" ]
+}
+
+# are_saved: both processes have got SIGTERM, and have written what they had.
+are_saved() {
+	[ "$(cat saved 2>/dev/null | wc -l)" = 2 ]
 }
 
 # gpus: holders of the GPUs, as job numbers in the order of the GPUs.
@@ -259,8 +264,9 @@ goes_on() {
 	eventually is_suspended
 	[ "$(gpus)" = "free free" ]
 	rota cancel "$job"
+	eventually are_saved
+	touch go # else the rest of the step goes on until it is killed
 	eventually has_left "$job"
-	[ "$(wc -l <saved)" = 2 ]
 	[ "$(gpus)" = "free free" ]
 }
 
@@ -281,8 +287,9 @@ goes_on() {
 	states_are checkpointed checkpointed
 	[ "$(gpus)" = "$job $job" ]
 	rota cancel "$job"
+	eventually are_saved
+	touch go # else the rest of the step goes on until it is killed
 	eventually has_left "$job"
-	[ "$(wc -l <saved)" = 2 ]
 }
 
 @test "it is to go on while its programs leave the GPUs" {
