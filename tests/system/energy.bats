@@ -104,9 +104,11 @@ relaunch() {
 	eventually measured n2 true
 	# Each step increases the counter by 40 J: up to 70 J, then beyond its range to 10 J, then to 50 J.
 	for after in 70000000 10000000 50000000; do
+		begun=$EPOCHREALTIME
 		run_on n2 "sleep 1; printf '%015d\n' $after 1<>$zone/energy_uj; sleep 2"
-		# A step has one CPU of four. Power is taken to be constant between the two readings around the step.
-		energy | awk '{ print $1; exit !($1 > 10 / 4 && $1 <= 10.00001) }'
+		# A step has one CPU of four. Power is taken to be constant between the two readings around the step, which are in this time.
+		energy
+		[ "$(sql "select energy_j > 9 * elapsed_s / ($EPOCHREALTIME - $begun) and energy_j <= 10.00001 from acct.step where job_id = $job")" = t ]
 	done
 }
 
