@@ -105,7 +105,8 @@ bb() {
 	while read -r function expected; do
 		call "$function" '{"args":["62","/s","true"],"job_info":{"account":"phys"}}'
 		[ "$status" = 0 ]
-		[ "$(jq -c --arg file "$BATS_TEST_TMPDIR/" '[.rc, (.message | if . then ltrimstr($file) else . end), .busy]' <<<"$answer")" = "$expected" ] || { echo "$function: $answer"; false; }
+		# Lua shortens a long path at its beginning.
+		[ "$(jq -c '[.rc, (.message | if . then sub("^[^ ]*/"; "") else . end), .busy]' <<<"$answer")" = "$expected" ] || { echo "$function: $answer"; false; }
 	done <<-'END'
 		real_size [0,"5",false]
 		data_in [-1,"no room",false]
