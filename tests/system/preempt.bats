@@ -166,6 +166,23 @@ preempted() {
 	rota wait "$high"
 }
 
+@test "a job that is cancelled while it makes room has no more time than any other" {
+	local a b high
+	rota admin partition change main --preempt-grace=5:00
+	a=$(stubborn '[ ! -e go ]')
+	b=$(stubborn '[ ! -e go ]')
+	eventually is_stubborn "$a"
+	eventually is_stubborn "$b"
+	high=$(rota submit --parsable --qos=high --nodes=2 --exclusive --time=1:00 --wrap true)
+	eventually preempted "$b"
+	rota cancel "$b"
+	rota wait --timeout=120 "$b" || true
+	[ ! -e go ] # so that only SIGKILL ended it
+	[ "$(sql "select state from acct.job where job_id = $b")" = cancelled ]
+	rota cancel "$a"
+	rota wait "$high"
+}
+
 @test "the job manager dies with victims under way" {
 	local a
 	rota admin partition change main --preempt-grace=5:00
