@@ -164,6 +164,28 @@ foreign_start() {
 	kill "$foreign"
 }
 
+@test "a daemon that was killed, but has not ended yet, is started again" {
+	need_root
+	local freezer=/sys/fs/cgroup/freezer group old up
+	[ -d "$freezer" ] || skip "needs a freezer that keeps killed processes (control groups of version 1)"
+	instance_up 1
+	old=$(pid_of nodemgrd)
+	group=$(mktemp -d "$freezer/rota-test.XXXXXX")
+	echo "$old" >"$group/cgroup.procs"
+	echo FROZEN >"$group/freezer.state"
+	eventually grep -qx FROZEN "$group/freezer.state"
+	kill -KILL "$old"
+	rota up >"$BATS_TEST_TMPDIR/said" 2>&1 3>&- &
+	up=$!
+	eventually grep -q "nodemgrd runs (pid $old)" "$BATS_TEST_TMPDIR/said"
+	echo THAWED >"$group/freezer.state"
+	wait "$up"
+	eventually rmdir "$group"
+	[ "$(pid_of nodemgrd)" != "$old" ]
+	[ -n "$(pid_of nodemgrd)" ]
+	grep -q "nodemgrd started" "$BATS_TEST_TMPDIR/said"
+}
+
 @test "munged or jobmgrd that dies just after it was seen is started" {
 	instance_up 1
 	for part in munged jobmgrd; do

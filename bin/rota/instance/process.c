@@ -23,6 +23,7 @@
 
 #include "lib/clock.h"
 #include "lib/daemon.h"
+#include "lib/proc_file.h"
 
 extern char **environ;
 
@@ -240,11 +241,41 @@ struct seen {
 	pid_t pid;
 };
 
+/* Returns true if a set of signals in /proc/PID/status has SIGKILL. */
+static bool has_kill(const char *status, const char *set)
+{
+	const char *value = proc_file_field(status, set);
+
+	return value && strtoull(value, NULL, 16) & 1ULL << (SIGKILL - 1);
+}
+
+/* Returns true if the process is exiting: the kernel's flag PF_EXITING in /proc/PID/stat. */
+static bool has_exiting(const char *stat)
+{
+	enum { FLAGS = 6, EXITING = 0x4 }; /* FLAGS: how many fields are between the name and the flags */
+	const char *field = proc_file_stat(stat);
+
+	for (int i = 0; field && i < FLAGS; i++)
+		field = strchr(field + 1, ' ');
+	return field && strtoul(field, NULL, 10) & EXITING;
+}
+
+/* Returns true if the process has been killed or exits. It may have its lock for a while. */
+static bool process_is_dying(pid_t pid)
+{
+	char status[8192], stat[1024];
+
+	if (!proc_file_read(pid, "status", status, sizeof(status)) || !proc_file_read(pid, "stat", stat, sizeof(stat)))
+		return true;
+	return has_kill(status, "SigPnd:") || has_kill(status, "ShdPnd:") || has_exiting(stat);
+}
+
 static bool is_ready_or_gone(const struct instance *in, const void *arg)
 {
 	const struct seen *seen = arg;
 
-	return seen->part->ready(in, seen->part->arg) || seen->part->find(in, seen->part->arg) != seen->pid;
+	return seen->part->find(in, seen->part->arg) != seen->pid ||
+	       (!process_is_dying(seen->pid) && seen->part->ready(in, seen->part->arg));
 }
 
 bool process_have(const struct instance *in, const struct process_part *part, struct err *e)
