@@ -7,12 +7,12 @@
  * - A request ends when the function answers, the client closes its connection, or jobmgrd exits. */
 #include "jobmgr/gate/gate_hook_status.h"
 
-#include <event2/bufferevent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "jobmgr/gate/gate_answer.h"
+#include "jobmgr/gate/gate_hangup.h"
 #include "lib/hook_call.h"
 #include "lib/text.h"
 
@@ -25,17 +25,16 @@ enum {
 
 /* The state of a request while the function runs. */
 struct hook_status {
-	struct hook_call *call; /* call of the function in runnerd; NULL: it has ended */
-	struct event *end;	/* event that ends the request without an answer of the script */
-	struct event *hangup;	/* event that the client has closed its connection; NULL: the client is answered, or gone */
+	struct hook_call *call;	    /* call of the function in runnerd; NULL: it has ended */
+	struct event *end;	    /* event that ends the request without an answer of the script */
+	struct gate_hangup *hangup; /* watch of the client's connection; NULL: the client is answered, or gone */
 };
 
 static void status_lose_client(struct gate_call *c)
 {
 	struct hook_status *s = c->state;
 
-	if (s->hangup) /* the connection may serve other requests from now on, or close */
-		event_free(s->hangup);
+	gate_hangup_free(s->hangup);
 	s->hangup = NULL;
 	if (s->call)
 		event_active(s->end, EV_TIMEOUT, 0);
@@ -45,8 +44,7 @@ static void status_free(struct gate_call *c)
 {
 	struct hook_status *s = c->state;
 
-	if (s->hangup)
-		event_free(s->hangup);
+	gate_hangup_free(s->hangup);
 	event_free(s->end);
 	free(s);
 }
@@ -71,31 +69,14 @@ static void status_ended(evutil_socket_t fd, short what, void *arg)
 	gate_call_fail(c, &e, NULL);
 }
 
-/* Called when the client has closed its connection. evhttp does not notice this, since it does not read while a request is
- * served. */
-static void status_hangup(evutil_socket_t fd, short what, void *arg)
+/* Called when the client has closed its connection. */
+static void status_hangup(struct gate_call *c)
 {
-	struct gate_call *c = arg;
 	struct hook_status *s = c->state;
 
-	(void)fd;
-	(void)what;
 	hook_call_cancel(s->call);
 	s->call = NULL;
 	gate_call_abandon(c);
-}
-
-/* Watch the connection of the client, if there still is one. */
-static void status_watch_client(struct gate_call *c)
-{
-	struct hook_status *s = c->state;
-	struct bufferevent *buffer;
-
-	if (!c->http)
-		return;
-	buffer = evhttp_connection_get_bufferevent(evhttp_request_get_connection(c->http));
-	s->hangup = event_new(c->server->base, bufferevent_getfd(buffer), EV_CLOSED, status_hangup, c);
-	event_add(s->hangup, NULL);
 }
 
 bool gate_hook_status_is_asked(const struct gate_call *c)
@@ -211,7 +192,7 @@ void gate_hook_status(struct gate_call *c)
 		s->end = evtimer_new(server->base, status_ended, c);
 		c->state = s;
 		c->verb = &status_verb;
-		status_watch_client(c);
+		s->hangup = c->http ? gate_hangup_new(c, status_hangup) : NULL;
 		body = status_request(c);
 		s->call = hook_call(server->hooks,
 				    &(struct hook_request){.script = "burst_buffer",

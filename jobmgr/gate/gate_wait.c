@@ -11,11 +11,11 @@
  *   nothing. */
 #include "jobmgr/gate/gate_wait.h"
 
-#include <event2/bufferevent.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "jobmgr/gate/gate_answer.h"
+#include "jobmgr/gate/gate_hangup.h"
 #include "jobmgr/gate/gate_request.h"
 #include "lib/clock.h"
 
@@ -40,11 +40,11 @@ struct gate_wait {
 	struct gate_waits *all;
 	struct gate_call *call;
 	enum wait_state state;
-	struct event *timer;	 /* timer that ends the states WAIT_SLEEPING and WAIT_SCHEDULED */
-	struct event *hangup;	 /* event that the client has closed its connection; NULL: the client is answered */
-	int64_t since, until;	 /* begin and end of the long poll, by clock_ms() */
-	int64_t polled_at, took; /* time of the last poll by clock_ms(), and its duration in milliseconds */
-	int burst;		 /* number of polls that may now follow without a gap */
+	struct event *timer;	    /* timer that ends the states WAIT_SLEEPING and WAIT_SCHEDULED */
+	struct gate_hangup *hangup; /* watch of the client's connection; NULL: the client is answered */
+	int64_t since, until;	    /* begin and end of the long poll, by clock_ms() */
+	int64_t polled_at, took;    /* time of the last poll by clock_ms(), and its duration in milliseconds */
+	int burst;		    /* number of polls that may now follow without a gap */
 	TAILQ_ENTRY(gate_wait) link;
 };
 
@@ -170,18 +170,18 @@ static void wait_wake(evutil_socket_t fd, short what, void *arg)
 		wait_poll(w->call);
 }
 
-/* Called when the client has closed its connection. evhttp does not notice this, since it does not read while a request is
- * served. */
-static void wait_hangup(evutil_socket_t fd, short what, void *arg)
+/* Called when the client has closed its connection. */
+static void wait_hangup(struct gate_call *c)
 {
-	struct gate_wait *w = arg;
+	struct gate_wait *w = c->state;
 
-	(void)fd;
-	(void)what;
-	if (wait_is_polling(w))
+	if (wait_is_polling(w)) {
+		gate_hangup_free(w->hangup);
+		w->hangup = NULL;
 		w->state = WAIT_ABANDONED;
-	else
-		gate_call_abandon(w->call);
+	} else {
+		gate_call_abandon(c);
+	}
 }
 
 /* Stop watching the client's connection: it may serve other requests from now on, or close. */
@@ -189,8 +189,7 @@ static void wait_lose_client(struct gate_call *c)
 {
 	struct gate_wait *w = c->state;
 
-	if (w->hangup)
-		event_free(w->hangup);
+	gate_hangup_free(w->hangup);
 	w->hangup = NULL;
 }
 
@@ -208,7 +207,6 @@ static void wait_free(struct gate_call *c)
 static void wait_begin(struct gate_call *c, int64_t seconds)
 {
 	static const struct gate_verb verb = {wait_lose_client, wait_free};
-	struct bufferevent *buffer = evhttp_connection_get_bufferevent(evhttp_request_get_connection(c->http));
 	struct gate_wait *w = xcalloc(1, sizeof *w);
 
 	w->all = c->server->waits;
@@ -216,8 +214,7 @@ static void wait_begin(struct gate_call *c, int64_t seconds)
 	w->since = clock_ms();
 	w->until = w->since + seconds * 1000;
 	w->timer = event_new(c->server->base, -1, 0, wait_wake, w);
-	w->hangup = event_new(c->server->base, bufferevent_getfd(buffer), EV_CLOSED, wait_hangup, w);
-	event_add(w->hangup, NULL);
+	w->hangup = gate_hangup_new(c, wait_hangup);
 	TAILQ_INSERT_TAIL(&w->all->list, w, link);
 	w->all->count++;
 	c->verb = &verb;

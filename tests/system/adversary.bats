@@ -249,6 +249,42 @@ raw() {
 	as "$VIC" rota queue
 }
 
+# connections: prints how many sockets jobmgrd has.
+connections() {
+	find "/proc/$(pid_of jobmgrd)/fd" -lname 'socket:*' | wc -l
+}
+
+@test "a long poll ends with its client, also with one that resets its connection, or has sent its next request" {
+	job=$(submit "$EVE" --hold --output=/dev/null --wrap true)
+	body="{\"jobs\":[\"$job\"],\"timeout_s\":3600}"
+	asked() {
+		[ "$(superuser "select count(*) from pg_stat_activity
+			where application_name like 'jobmgrd%' and query ~ 'job_wait' and query_start > '$since'")" -gt 0 ]
+	}
+	are_left() { [ "$(connections)" = "$before" ]; }
+	for next in '' 'GET /v1/queue HTTP/1.1'; do
+		before=$(connections)
+		since=$(superuser 'select clock_timestamp()')
+		rm -f "$ROTA_TEST_DIR/go"
+		# The kernel resets a connection whose client has not read all that it got.
+		as "$EVE" env BODY="$body" NEXT="$next" GO="$ROTA_TEST_DIR/go" CREDENTIAL="$(credential POST /v1/wait "$body")" \
+			perl -MIO::Socket::UNIX -MIO::Select -e '
+			my $gate = IO::Socket::UNIX->new(Peer => $ENV{GATE}) or die $!;
+			my $expect = $ENV{NEXT} ? "" : "Expect: 100-continue\r\n";
+			syswrite $gate, "POST /v1/wait HTTP/1.1\r\nHost: gate\r\n${expect}Authorization: Munge $ENV{CREDENTIAL}\r\nContent-Length: " .
+				length($ENV{BODY}) . "\r\n\r\n";
+			$expect and IO::Select->new($gate)->can_read(60) || die "no 100 Continue";
+			syswrite $gate, $ENV{BODY} . $ENV{NEXT};
+			select undef, undef, undef, 0.1 until -e $ENV{GO}' 3>&- &
+		eventually asked
+		run ! are_left
+		touch "$ROTA_TEST_DIR/go"
+		wait "$!"
+		eventually are_left
+	done
+	as "$EVE" rota cancel "$job"
+}
+
 @test "one user's requests do not fill the memory" {
 	jobmgrd=$(pid_of jobmgrd)
 	# Twenty requests of 15 MiB, each short of its last byte.
