@@ -258,7 +258,7 @@ echo handler')
 	rota show --json "$job" | jq -e '.jobs[0].steps[3] | [.state, .nodes, .attempt, .started_at, .elapsed_s] == ["skipped", "", 0, null, null] and
 		(.attempts | length == 1 and .[0].state == "completed" and .[0].nodes != "")'
 	run -0 rota show "$job.h"
-	! grep -E '^ *(Nodes|Attempt|Started|Output) ' <<<"$output"
+	! grep -E '^ *(Nodes|Attempt|Started|Output) ' <<<"$output" || false
 	grep -E "^h +1 +completed .* rota-$job.h.out" <<<"$output"
 	run -0 rota log "$job"
 	[ "$output" = "c | c" ]
