@@ -735,20 +735,14 @@ bombs() {
 	rm "$out"
 }
 
-# order_lifetime SECONDS: have another leader, whose launch requests expire after so many seconds.
-order_lifetime() {
-	kill_now "$(pid_of jobmgrd)"
-	rota up --set schedule.order_lifetime="$1" >/dev/null
-}
-
 @test "a stolen launch request that has expired is refused" {
 	steal_orders
 	late=$(submit "$VIC" --hold "$ROTA_TEST_DIR/mark.sh")
 	superuser "insert into public.take values ($late)"
-	order_lifetime 10
+	daemon_again jobmgrd --set schedule.order_lifetime=10 # seconds
 	as "$VIC" rota release "$late"
 	eventually step_is "$late" starting
-	order_lifetime 300 # a node that is slow must not refuse the next launch request too
+	daemon_again jobmgrd --set schedule.order_lifetime=300 # a node that is slow must not refuse the next launch request too
 	is_expired() { [ "$(superuser "select now() > ordered_at + interval '11 s' from rota.attempt where job_id = $late")" = t ]; }
 	eventually is_expired
 	superuser "drop trigger steal on rota.node_order; delete from public.take"

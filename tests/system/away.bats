@@ -447,8 +447,7 @@ charges_are_right() {
 @test "node.ahead is set to 0 while steps stand ahead: they are given back, and run once" {
 	job=$(submit_chain)
 	chain_begins "$job"
-	kill_now "$(pid_of jobmgrd)"
-	rota up --set node.ahead=0 >/dev/null
+	daemon_again jobmgrd --set node.ahead=0
 	eventually serves
 	eventually is_sent "$job" 0
 	[ "$(states "$job")" = "a:running b:pending c:pending" ]

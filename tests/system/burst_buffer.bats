@@ -23,7 +23,10 @@ teardown_file() {
 
 teardown() {
 	[ -z "${SWAP:-}" ] || pkill -P "$SWAP" || true
-	[ ! -e "$SITE/kept.lua" ] || mv "$SITE/kept.lua" "$SITE/burst_buffer.lua" # of a test that failed
+	[ -z "${BATS_TEST_COMPLETED:-}" ] || return 0
+	[ ! -e "$SITE/kept.lua" ] || mv "$SITE/kept.lua" "$SITE/burst_buffer.lua"
+	rota up >/dev/null || true
+	[ -z "${impatient:-}" ] || daemon_again runnerd --set hooks.other_timeout=300
 }
 
 @test "a plain job: all functions in this order, as the daemons' account, with their arguments" {
@@ -416,19 +419,13 @@ test_data_in of job $job
 	# A client that leaves has its call of the function killed, and may ask again.
 	kill "$(pgrep -u "$EVE" -fx "[^ ]*rota admin hook status hang 1")"
 	eventually as "$EVE" rota admin hook status
-	other_timeout 2
+	impatient=yes
+	daemon_again runnerd --set hooks.other_timeout=2
 	wait
 	refused "Error running slurm_bb_get_status: function of" rota admin hook status hang 6
 	[[ $output == *"not finished after 2 seconds"* ]]
 	eventually gone
-	other_timeout 300
-}
-
-# other_timeout SECONDS: set the time after which runnerd kills functions that move no data.
-other_timeout() {
-	sed -i "s/^other_timeout *=.*/other_timeout = $1/" "$ROTA_HOME/etc/rota.conf"
-	grep -q "^other_timeout *= *$1$" "$ROTA_HOME/etc/rota.conf"
-	daemon_kill runnerd
+	daemon_again runnerd --set hooks.other_timeout=300
 }
 
 gone() {

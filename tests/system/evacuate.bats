@@ -100,8 +100,7 @@ is_over() {
 	a=$(rota submit --parsable --time=60 --wrap 'trap "" TERM; while [ ! -e go ]; do sleep 0.1; done; sleep 3600')
 	eventually on "$a" n1
 	rota admin node evacuate n1 --by now+2seconds
-	kill_now "$(pid_of nodemgrd)"
-	rota up >/dev/null
+	daemon_again nodemgrd
 	eventually is_over
 	[ "$(last .state)" = done ]
 	[ "$(last '.moves[0].action')" = move ]

@@ -201,6 +201,12 @@ kill_now() {
 	eventually are_dead "$@"
 }
 
+# daemon_again ROLE [OPTION OF rota up]...: kill this daemon, and start it again with these options: it reads its settings when it starts.
+daemon_again() {
+	kill_now "$(pid_of "$1")"
+	rota up "${@:2}" >/dev/null
+}
+
 # superuser SQL: run it in the instance's database as its superuser.
 superuser() {
 	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -Atqc "$1"

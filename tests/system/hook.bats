@@ -65,12 +65,6 @@ quiet() {
 	[ "$(sql "select count(*) from rota.hook_pending where job_id = $1")" = 0 ]
 }
 
-# runnerd_again OPTION...: end runnerd, which reads its settings only when it starts, and start it with these options of `rota up`.
-runnerd_again() {
-	kill_now "$(pid_of runnerd)"
-	rota up -q "$@"
-}
-
 ended() {
 	sql "select string_agg(concat_ws('|', substr(hook, 12), attempt, exit_code, signal, message), ' ' order by attempt, ended_at) from rota.controller_hook where job_id = $1"
 }
@@ -146,7 +140,7 @@ echo "task $ROTA_JOB_ID" >>'"$SITE"'/log' --retry=1)
 
 @test "a prolog that does not end is killed with its processes, and counts as failed" {
 	rota admin setting change requeue_max --value=100 # so that the step is not held before the test has seen a failure
-	runnerd_again --set controller.hook_timeout=8
+	daemon_again runnerd --set controller.hook_timeout=8
 	hooked prolog hangs <<<'sleep 1000 & echo $! >'"$SITE"'/child.$ROTA_ATTEMPT; echo waiting; sleep 1000'
 	job=$(submit hangs '#!/bin/bash
 true')
@@ -156,7 +150,7 @@ true')
 	run sql "select output from rota.controller_hook where job_id = $job and attempt = 1 and hook = 'controller_prolog'"
 	[ "$output" = waiting ]
 	rm "$SITE/prolog.hangs"
-	runnerd_again --set controller.hook_timeout=300
+	daemon_again runnerd --set controller.hook_timeout=300
 	rota wait --timeout=120 "$job"
 	rota admin setting change requeue_max --value=2
 }

@@ -559,8 +559,7 @@ short_job() {
 	[ "$(jobs)" = "$before" ]
 	rota up >/dev/null
 	submit plain.sh
-	kill_now "$(pid_of runnerd)"
-	rota up >/dev/null
+	daemon_again runnerd
 	submit plain.sh
 }
 

@@ -85,8 +85,7 @@ saver() {
 
 # restart_jobmgrd OPTION...: end jobmgrd, and start it with these options of `rota up`.
 restart_jobmgrd() {
-	kill_now "$(pid_of jobmgrd)"
-	rota up "$@" >/dev/null
+	daemon_again jobmgrd "$@"
 }
 
 @test "a look that comes before its time is made when the time has come, and not at the next event" {

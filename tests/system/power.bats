@@ -75,19 +75,13 @@ setup() {
 teardown() {
 	rm -f -- "$SITE"/now/*
 	[ -n "${BATS_TEST_COMPLETED:-}" ] || rota up >/dev/null || true
-	[ -z "${impatient:-}" ] || programs_have 120
+	[ -z "${impatient:-}" ] || daemon_again runnerd --set hooks.power_timeout=120
 	rota admin setting change power_off_idle_s --value=0
 	all_on() {
 		rota admin power on 'n[1-2]' >/dev/null 2>&1 || true
 		[ "$(sql "select count(*) from acct.node where state = 'up'")" = 2 ]
 	}
 	eventually all_on
-}
-
-# programs_have SECONDS: start runnerd again, which gives programs so much time.
-programs_have() {
-	kill_now "$(pid_of runnerd)"
-	rota up --set hooks.power_timeout="$1" >/dev/null
 }
 
 node_is() {
@@ -291,7 +285,7 @@ ran_on() {
 
 @test "a program that takes too long is killed, and has failed" {
 	impatient=yes
-	programs_have 5
+	daemon_again runnerd --set hooks.power_timeout=5
 	touch "$SITE/now/off.hangs"
 	rota admin power off n2
 	failed() { [ "$(sql "select status from acct.power_run where node = 'n2' order by run_id desc limit 1")" = failed ]; }
@@ -307,8 +301,7 @@ ran_on() {
 	touch "$SITE/now/off.hangs"
 	rota admin power off n1
 	eventually called off n1
-	kill_now "$(pid_of runnerd)"
-	rota up >/dev/null
+	daemon_again runnerd
 	again() { [ "$(calls off n1)" = 2 ]; }
 	eventually again
 	[ "$(sql "select concat_ws(' ', tries, status) from acct.power_run where node = 'n1' order by run_id desc limit 1")" = 2 ]

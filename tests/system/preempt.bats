@@ -190,8 +190,7 @@ preempted() {
 	eventually is_stubborn "$a"
 	high=$(rota submit --parsable --time=1 --qos=high --exclusive --wrap 'true')
 	eventually preempted "$a"
-	kill_now "$(pid_of jobmgrd)"
-	rota up >/dev/null
+	daemon_again jobmgrd
 	third=$(low --exclusive --nodes=2)
 	touch go
 	rota wait "$high"

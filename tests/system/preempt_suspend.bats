@@ -91,8 +91,7 @@ held_up() {
 	counter
 	held_up
 	second=$(rota submit --parsable --time=5 --qos=high --nodelist=n1 --cpus-per-task=2 --wrap 'until [ -e second ]; do sleep 0.05; done')
-	kill_now "$(pid_of jobmgrd)"
-	rota up >/dev/null
+	daemon_again jobmgrd
 	touch end
 	rota wait "$high"
 	eventually is_in "$second" running

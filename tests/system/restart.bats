@@ -75,8 +75,7 @@ ran_once() {
 @test "the launcher killed: its keeper goes on, and the next launcher's process manager reports the end" {
 	job=$(submit)
 	eventually running "$job"
-	kill_now "$(pid_of launcher)"
-	rota up >/dev/null
+	daemon_again launcher
 	let_end
 	rota wait "$job"
 	ran_once "$job"

@@ -61,8 +61,7 @@ until [ -e '"$BATS_TEST_TMPDIR"'/go ]; do sleep 0.1; done' --account=bench --nta
 true')
 	for _ in 1 2 3; do
 		sleep 1
-		kill_now "$(pid_of nodemgrd)"
-		rota up >/dev/null
+		daemon_again nodemgrd
 	done
 	server=$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")
 	kill -QUIT "$server"
