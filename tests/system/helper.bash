@@ -66,6 +66,11 @@ instance_processes() {
 	done
 }
 
+# node_processes NODE: pids of the launcher and the process manager of the node, and idle keepers.
+node_processes() {
+	instance_processes | awk -v node="--node $1" 'index($0 " ", node " ") { print $1 }'
+}
+
 # instance_logs: the end of each log, on standard error, for a test that failed.
 instance_logs() {
 	local log

@@ -123,7 +123,7 @@ attempts() {
 	eventually has "tick 1"
 	node=$(node_of 1)
 	task=$(awk '$1 == "begin" { print $4 }' "$LEDGER")
-	stopped="$(instance_processes | awk -v node="--node $node" 'index($0, node) { print $1 }') $task"
+	stopped="$(node_processes "$node") $task"
 	kill -STOP $stopped
 	eventually has "begin 2"
 	mend
@@ -256,7 +256,7 @@ second_of() {
 	kill -STOP "$judge"
 	# Power off: all processes of the node are killed at once.
 	task=$(awk '$1 == "begin" { print $4 }' "$LEDGER")
-	kill_now $(instance_processes | awk -v node="--node $node" 'index($0, node) { print $1 }') "$task"
+	kill_now $(node_processes "$node") "$task"
 	uuidgen >"$ROTA_TEST_DIR/boot_id" 2>/dev/null || echo 11111111-2222-3333-4444-555555555555 >"$ROTA_TEST_DIR/boot_id"
 	unshare -m bash -c "mount --bind $ROTA_TEST_DIR/boot_id /proc/sys/kernel/random/boot_id && exec rota-launcher --config $ROTA_HOME/etc/rota.conf --node $node" \
 		>>"$ROTA_HOME/log/launcher-$node.log" 2>&1 3>&- &

@@ -41,11 +41,6 @@ teardown_file() {
 	return "$status"
 }
 
-# node_processes NODE: the launcher and the process manager of the node, and idle keepers.
-node_processes() {
-	instance_processes | awk -v node="--node $1" 'index($0 " ", node " ") { print $1 }'
-}
-
 # controllers: power nodes off and on, as the programs request. With now/on.NODE.dead, the node does not come up.
 controllers() {
 	local ask action node processes

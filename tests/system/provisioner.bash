@@ -53,11 +53,6 @@ image_make() {
 	echo "$1" >"$SITE/images/$1/image"
 }
 
-# node_processes NODE: the launcher and the process manager of the node, and idle keepers.
-node_processes() {
-	instance_processes | awk -v node="--node $1" 'index($0 " ", node " ") { print $1 }'
-}
-
 # node_start NODE IMAGE: start the node with this image, with a boot id that no node has had.
 node_start() {
 	cat /proc/sys/kernel/random/uuid >"$SITE/boot/$1.new"

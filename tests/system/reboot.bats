@@ -74,8 +74,8 @@ tree() {
 	done
 }
 
-# node_processes: prints the launcher and the process manager of the node, its keepers and their descendants.
-node_processes() {
+# node_tree: prints the launcher and the process manager of the node, its keepers and their descendants.
+node_tree() {
 	local role
 	for role in launcher procmgrd; do
 		tree "$(pid_of "$role" n1)"
@@ -104,7 +104,7 @@ reboot() {
 	launcher=$(pid_of launcher n1)
 	mapfile -d '' -t words <"/proc/$launcher/cmdline"
 	kill -STOP "$launcher" # so that the launcher forks no process meanwhile
-	processes=$(node_processes)
+	processes=$(node_tree)
 	kill -KILL $processes 2>/dev/null || true
 	eventually all_gone $processes
 	cat /proc/sys/kernel/random/uuid >"$WORK/boot_id"
@@ -148,7 +148,7 @@ reboot() {
 	local jobs=() job processes i began=$SECONDS
 	for i in 1 2 3 4 5 6; do
 		jobs+=("$(measured "still$i" "0.$((i * 3 / 2))")")
-		processes=$(node_processes)
+		processes=$(node_tree)
 		kill -STOP $processes 2>/dev/null || true # some may have ended
 		sleep 2.5
 		kill -CONT $processes 2>/dev/null || true

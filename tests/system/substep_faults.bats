@@ -253,7 +253,7 @@ own_network() {
 	ip -n "$SPACE" link set lo up
 	cable up
 	echo "$NETWORK.$((LAST + 1)) $(hostname)" >"$ROTA_TEST_DIR/hosts"
-	kill -KILL $(instance_processes | awk 'index($0, "--node n3") { print $1 }')
+	kill -KILL $(node_processes n3)
 	nsenter --net="/run/netns/$SPACE" unshare -m \
 		bash -c "mount --bind $ROTA_TEST_DIR/hosts /etc/hosts && exec rota-launcher --config $ROTA_HOME/etc/rota.conf --node n3" \
 		>>"$ROTA_HOME/log/launcher-n3.log" 2>&1 3>&- &
