@@ -69,7 +69,6 @@ waits() { # a client waits for a job, and has its request with jobmgrd
 	rm -f "$TLS/end"
 	cd "$TLS"
 	job=$(by rota submit --parsable job.sh)
-	rm -f "$BATS_TEST_TMPDIR/seen"
 	since=$(superuser 'select clock_timestamp()')
 	by timeout 120 rota wait "$job" 3>&- &
 	waiter=$!

@@ -76,7 +76,7 @@ exception when sqlstate 'T0001' then
 	return sqlerrm::jsonb;
 end $$;
 
--- The answer of a call on the scene, which is as it was afterwards.
+-- The answer of a call on the scene. The call is rolled back, so the scene stays as it is.
 create function t.alone(p_call text) returns text language plpgsql as $$
 begin
 	perform t.sequences();
