@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <event2/listener.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -54,7 +55,7 @@ static void client_free(struct substep_connection *c)
 	substep_event_forget(c);
 	substep_usage_forget(server.m, c);
 	TAILQ_REMOVE(&server.clients, c, next);
-	event_free(c->closed);
+	event_free(c->look);
 	bufferevent_free(c->stream);
 	if (c->gone)
 		c->gone();
@@ -70,11 +71,14 @@ static bool may_read(const struct substep_connection *c)
 	return !c->ends && !c->is_held && substep_connection_has_room(c);
 }
 
-/* Stop reading from the client, but notice when the client closes the connection. */
+/* Stop reading from the client, but look once a second whether the client has closed the connection. An event EV_CLOSED would
+ * not be called for a connection that was reset, and libevent would poll without a pause. */
 static void pause_reading(struct substep_connection *c)
 {
+	static const struct timeval second = {.tv_sec = 1};
 	bufferevent_disable(c->stream, EV_READ);
-	event_add(c->closed, NULL);
+	if (!event_pending(c->look, EV_TIMEOUT, NULL))
+		event_add(c->look, &second);
 }
 
 /* Start to read from the client again, first the bytes that are buffered already. Messages are handled later, since the caller
@@ -83,7 +87,7 @@ static void resume_reading(struct substep_connection *c)
 {
 	if (!may_read(c) || (bufferevent_get_enabled(c->stream) & EV_READ))
 		return;
-	event_del(c->closed);
+	event_del(c->look);
 	bufferevent_enable(c->stream, EV_READ);
 	bufferevent_trigger(c->stream, EV_READ, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
 }
@@ -183,11 +187,14 @@ static void client_gone(struct bufferevent *stream, short what, void *arg)
 	client_free(arg);
 }
 
-static void client_closed(evutil_socket_t fd, short what, void *arg)
+static void client_look(evutil_socket_t fd, short what, void *arg)
 {
+	struct substep_connection *c = arg;
+	struct pollfd p = {.fd = bufferevent_getfd(c->stream), .events = POLLRDHUP};
 	(void)fd;
 	(void)what;
-	client_free(arg);
+	if (poll(&p, 1, 0) == 1)
+		client_free(c);
 }
 
 /* Only the owner of the job, who may connect by the mode of the socket, and root are served. */
@@ -201,7 +208,7 @@ static struct substep_connection *client_new(struct bufferevent *stream)
 {
 	struct substep_connection *c = xcalloc(1, sizeof *c);
 	c->stream = stream;
-	c->closed = event_new(bufferevent_get_base(stream), bufferevent_getfd(stream), EV_CLOSED, client_closed, c);
+	c->look = event_new(bufferevent_get_base(stream), -1, EV_PERSIST, client_look, c);
 	c->env = json_incref(server.env);
 	c->cwd = xstrdup(server.cwd);
 	LIST_INIT(&c->readers);

@@ -20,8 +20,8 @@ struct substep_connection {
 	struct substep_reader_list readers;
 	/* sends the client events of nodes (substep_event.c); NULL: the client has not asked for them */
 	struct substep_subscriber *subscriber;
-	struct event *closed; /* event: the client has closed the connection; used while this process does not read */
-	void (*gone)(void);   /* called when the connection has ended; may be NULL */
+	struct event *look; /* timer: look whether the client has closed the connection; used while this process does not read */
+	void (*gone)(void); /* called when the connection has ended; may be NULL */
 	/* the client is the step manager of the step's first node, and this process is an agent */
 	bool is_head;
 	bool is_held; /* a task has not read its input, or the journal has no room: nothing is read until `drained` */

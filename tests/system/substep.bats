@@ -151,6 +151,26 @@ spools() {
 	cmp err <(echo err)
 }
 
+@test "a client that is killed while its sub-step takes no input, before it has read all output: the sub-step is cancelled" {
+	submit <<-'END'
+		yes | rota run --name=deaf sh -c 'touch begun; until [ -e speak ]; do sleep 0.1; done; echo said; touch spoken; exec sleep 1000' >out &
+		echo $! >client
+		until [ -e go ]; do sleep 0.1; done
+	END
+	eventually there begun
+	# Now the client cannot write any more, since the pipe of the task is full.
+	blocked() { [[ $(cat "/proc/$(cat client)/status") == *$'State:\tS'* ]] && sleep 1; }
+	eventually blocked
+	kill -STOP "$(cat client)"
+	touch speak
+	eventually there spoken
+	sleep 1 # by then, the output is at the client, whose end resets the connection
+	kill -KILL "$(cat client)"
+	eventually counted 1 cancelled
+	touch go
+	ends
+}
+
 @test "the output of 160 tasks on both streams is whole when the step manager is killed" {
 	mkfifo finish # for which the tasks wait without starting programs
 	submit <<-'END'
