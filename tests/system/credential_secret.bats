@@ -63,7 +63,7 @@ core_is_here() {
 
 # is_renewed JOB: the ticket has been renewed, and each node of the job has it.
 is_renewed() {
-	[ "$(as "$ANNA" rota cred show krb5 --json | jq .renewals)" = 1 ] &&
+	[ "$(as "$ANNA" rota cred show krb5 --json | jq .renewals)" -ge 1 ] &&
 		[ "$(superuser "select count(*) from rota.credential_use where job_id = $1 and boxed < wanted")" = 0 ]
 }
 
