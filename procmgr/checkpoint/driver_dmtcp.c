@@ -1,9 +1,8 @@
 /* driver_dmtcp.c - the driver dmtcp: DMTCP saves all processes of the step as they are, and restores them.
  *
  * Called by: checkpoint.c, through driver.c.
- * DMTCP writes images to the folder next.images, beside ROTA_CHECKPOINT_DIR; those of one of several tasks to a folder task.N in it.
- * The images have that path in them, so it is the same in all attempts. The folder ROTA_CHECKPOINT_DIR.run has the attempt's
- * coordinator, which task 0 starts, and the file "port" with the port of the guard and the pid of task 0.
+ * The folder ROTA_CHECKPOINT_DIR.run has the attempt's coordinator, which task 0 starts, and the file "port" with the port of the
+ * guard and the pid of task 0.
  * Invariants:
  * - dmtcp_restart becomes the first process of a task, in place of the program. So keeper, cgroup and time limit apply to it.
  * - A checkpoint that would lack a process of the step fails. */
@@ -23,7 +22,9 @@
 #include "lib/trust.h"
 #include "procmgr/checkpoint/checkpoint_call.h"
 #include "procmgr/checkpoint/checkpoint_folder.h"
+#include "procmgr/checkpoint/checkpoint_tasks.h"
 #include "procmgr/checkpoint/dmtcp_guard.h"
+#include "procmgr/checkpoint/dmtcp_images.h"
 #include "procmgr/checkpoint/dmtcp_process.h"
 #include "procmgr/checkpoint/dmtcp_space.h"
 #include "procmgr/checkpoint/dmtcp_tasks.h"
@@ -45,60 +46,6 @@ static const char *dmtcp_variable(const char *name)
 static char *run_path(const char *entry)
 {
 	return xasprintf("%s.run%s%s", dmtcp_variable("ROTA_CHECKPOINT_DIR"), *entry ? "/" : "", entry);
-}
-
-/* Open a folder of this attempt; make it if it does not exist. Returns a descriptor, -1 with an error. */
-static int open_path(const char *path, struct err *e)
-{
-	return folder_open_own(AT_FDCWD, path, true, e);
-}
-
-/* Returns the path of the folder to which DMTCP writes, malloc'ed. */
-static char *images_path(void)
-{
-	const char *next = dmtcp_variable("ROTA_CHECKPOINT_DIR"), *slash = strrchr(next, '/');
-	return xasprintf("%.*s/next.images", slash ? (int)(slash - next) : 0, next);
-}
-
-static int open_images(struct err *e)
-{
-	char *path = images_path();
-	int fd = open_path(path, e);
-	free(path);
-	return fd;
-}
-
-/* Returns the number of the task in which this process runs. */
-static int own_rank(void)
-{
-	return atoi(dmtcp_variable("ROTA_TASK_ID"));
-}
-
-/* Returns the path of the folder of this task in `folder`, a folder of images, which it frees; malloc'ed. */
-static char *own_path(char *folder)
-{
-	char name[DMTCP_TASK_NAME_SIZE], *path = folder;
-	if (dmtcp_tasks_folder(own_rank(), name)) {
-		path = xasprintf("%s/%s", folder, name);
-		free(folder);
-	}
-	return path;
-}
-
-/* Open the folder of a task in `folder`, a folder of images. Returns a descriptor, -1 with an error. */
-static int open_task(int folder, int rank, struct err *e)
-{
-	char name[DMTCP_TASK_NAME_SIZE];
-	return folder_open_own(folder, dmtcp_tasks_folder(rank, name) ? name : ".", true, e);
-}
-
-/* Open the folder to which DMTCP writes the images of this task. */
-static int open_own_images(struct err *e)
-{
-	int images = open_images(e), own = images >= 0 ? open_task(images, own_rank(), e) : -1;
-	if (images >= 0)
-		close(images);
-	return own;
 }
 
 /* Returns true if only root and the user can exchange the folder `dir` or one above it: the script and the images are passed to
@@ -175,12 +122,12 @@ static bool write_port(int port, struct err *e)
 static int find_coordinator(const struct driver_use *use, const char *folder, void (*watch)(int port, void *arg), struct err *e)
 {
 	int port = -1, root;
-	if (own_rank() > 0 && !read_port(&port, &root))
+	if (checkpoint_tasks_rank() > 0 && !read_port(&port, &root))
 		err_set(e, "task 0 has started no coordinator");
-	else if (own_rank() == 0)
+	else if (checkpoint_tasks_rank() == 0)
 		port = dmtcp_guard_start(&(struct dmtcp_guard){use->folder, folder, watch, (void *)use}, e);
-	bool good = port > 0 && (own_rank() > 0 || write_port(port, e)) &&
-		    (dmtcp_tasks_count() == 1 || dmtcp_tasks_note(folder, own_rank(), watch != NULL, e));
+	bool good = port > 0 && (checkpoint_tasks_rank() > 0 || write_port(port, e)) &&
+		    (dmtcp_tasks_count() == 1 || dmtcp_tasks_note(folder, checkpoint_tasks_rank(), watch != NULL, e));
 	return good ? port : -1;
 }
 
@@ -202,7 +149,7 @@ static char **join_coordinator(const struct driver_use *use, const char *program
 				xstrdup("--coord-port"),
 				xasprintf("%d", port),
 				xstrdup("--ckptdir"),
-				own_path(images_path()),
+				dmtcp_images_path(),
 				xstrdup("--tmpdir"),
 				xstrdup(folder)};
 		all = xcalloc(sizeof list / sizeof *list + count + 1, sizeof *all);
@@ -238,10 +185,7 @@ static bool dmtcp_launch(const struct driver_use *use, char ***instead, struct e
 	ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
 	self[size > 0 ? size : 0] = '\0';
 	setenv("DMTCP_GZIP", "0", 1); /* compression takes seconds */
-	int images = open_own_images(e);
-	char **all = *instead = images >= 0 ? join_coordinator(use, "dmtcp_launch", NULL, 6, e) : NULL;
-	if (images >= 0)
-		close(images);
+	char **all = *instead = dmtcp_images_make(e) ? join_coordinator(use, "dmtcp_launch", NULL, 6, e) : NULL;
 	if (!all)
 		return false;
 	add_argument(all, xstrdup(self));
@@ -328,52 +272,13 @@ static void watch_restart(int port, void *arg)
 	json_decref(answer);
 }
 
-/* Copy the file `name` of a folder into the folder *arg. DMTCP looks for its copies of open files in the folder to which it
- * writes next. */
-static void copy_file(int folder, const char *name, void *arg)
-{
-	struct err e;
-	char *path = xasprintf("/proc/self/fd/%d/%s", folder, name);
-	folder_copy(path, *(int *)arg, name, &e);
-	free(path);
-}
-
-static void copy_folder(int folder, const char *name, void *arg)
-{
-	static const char ending[] = "_files";
-	size_t length = strlen(name), tail = sizeof ending - 1;
-	struct err e;
-	if (length <= tail || strcmp(name + length - tail, ending) != 0)
-		return;
-	int from = folder_open_own(folder, name, false, &e), to = folder_open_own(*(int *)arg, name, true, &e);
-	if (from >= 0 && to >= 0)
-		folder_each(from, copy_file, &to);
-	if (from >= 0)
-		close(from);
-	if (to >= 0)
-		close(to);
-}
-
-/* Copy the folders with copies of open files from the checkpoint in the folder `from`, as copy_file() says. */
-static bool copy_folders(const char *from, struct err *e)
-{
-	int old = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), images = open_own_images(e);
-	bool opened = images >= 0 && (old >= 0 || err_sys(e, "could not open folder \"%s\"", from));
-	if (opened)
-		folder_each(old, copy_folder, &images);
-	if (old >= 0)
-		close(old);
-	if (images >= 0)
-		close(images);
-	return opened;
-}
-
 static bool dmtcp_restart(const struct driver_use *use, char ***instead, struct err *e)
 {
 	setenv("DMTCP_FAIL_RC", "85",
 	       1); /* if the restore fails, end with CHECKPOINT_EXIT_AGAIN, so that the step is queued again */
-	char *from = own_path(xstrdup(dmtcp_variable("ROTA_RESTART_DIR")));
-	char **all = *instead = copy_folders(from, e) ? join_coordinator(use, "dmtcp_restart", watch_restart, 2, e) : NULL;
+	char *from = dmtcp_images_restart_path();
+	char **all = *instead =
+		dmtcp_images_copy_files(from, e) ? join_coordinator(use, "dmtcp_restart", watch_restart, 2, e) : NULL;
 	if (all) {
 		add_argument(all, xstrdup("--restartdir"));
 		add_argument(all, xstrdup(from));
@@ -431,86 +336,18 @@ static bool save_processes(const struct driver_use *use, int port, int root, int
 	return saved;
 }
 
-static void remove_any(int folder, const char *name, void *arg)
-{
-	(void)arg;
-	folder_remove(folder, name);
-}
-
-/* Remove the entry `name` if it is the script that DMTCP writes: it would restart the images at the path where they were. */
-static void remove_script(int folder, const char *name, void *arg)
-{
-	(void)arg;
-	if (strncmp(name, "dmtcp_restart_script", 20) == 0)
-		folder_remove(folder, name);
-}
-
-/* A move of all images into the folder `to` of the checkpoint. */
-struct image_move {
-	int to;
-	bool failed;
-};
-
-static void move_entry(int folder, const char *name, void *arg)
-{
-	struct image_move *move = arg;
-	if (renameat(folder, name, move->to, name) < 0)
-		move->failed = true;
-}
-
-/* Empty the folders of the tasks' images. The folders stay, as the tasks have them open. */
-static bool remove_images(int images, struct err *e)
-{
-	bool good = true;
-	for (int rank = 0; good && rank < dmtcp_tasks_count(); rank++) {
-		int own = open_task(images, rank, e);
-		good = own >= 0;
-		if (good)
-			folder_each(own, remove_any, NULL);
-		if (good)
-			close(own);
-	}
-	return good;
-}
-
-/* Move the images of a task into the folder `next`, into a folder of the task's own if there are several tasks. */
-static bool move_task(int images, int next, int rank, struct err *e)
-{
-	int from = open_task(images, rank, e);
-	struct image_move move = {.to = from >= 0 ? open_task(next, rank, e) : -1};
-	bool opened = move.to >= 0;
-	if (opened) {
-		folder_each(from, remove_script, NULL);
-		folder_each(from, move_entry, &move);
-		close(move.to);
-	}
-	if (from >= 0)
-		close(from);
-	return opened && (!move.failed || err_set(e, "could not move the images of DMTCP to the checkpoint"));
-}
-
-/* Move the images into the folder `next`, where the files of the checkpoint are gathered. Removes all files there first: those of
- * a checkpoint that failed would be restored too. */
-static bool move_images(int images, int next, struct err *e)
-{
-	bool good = true;
-	folder_each(next, remove_any, NULL);
-	for (int rank = 0; good && rank < dmtcp_tasks_count(); rank++)
-		good = move_task(images, next, rank, e);
-	return good;
-}
-
 static bool dmtcp_checkpoint(const struct driver_use *use, struct err *e)
 {
-	int port, root, images = open_images(e), next = images >= 0 ? open_path(dmtcp_variable("ROTA_CHECKPOINT_DIR"), e) : -1;
+	int port, root, images = dmtcp_images_open(e),
+			next = images >= 0 ? folder_open_own(AT_FDCWD, dmtcp_variable("ROTA_CHECKPOINT_DIR"), true, e) : -1;
 	int64_t until = clock_boot_us() + (int64_t)use->wait_s * 1000000;
 	bool good = next >= 0 && (read_port(&port, &root) || err_set(e, "the program has not started yet")) &&
 		    wait_running(use, port, until, e);
 	if (good) {
 		/* After an error the coordinator may still be saving, so its files stay where they are until the next
 		 * checkpoint. */
-		good = remove_images(images, e) && dmtcp_space_suffices(images, root, e) &&
-		       save_processes(use, port, root, until, e) && move_images(images, next, e);
+		good = dmtcp_images_remove(images, e) && dmtcp_space_suffices(images, root, e) &&
+		       save_processes(use, port, root, until, e) && dmtcp_images_move(images, next, e);
 	}
 	if (images >= 0)
 		close(images);
