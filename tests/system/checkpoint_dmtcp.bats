@@ -4,6 +4,7 @@
 
 load helper
 load restored
+load dmtcp
 
 setup_file() {
 	export EVE=rbdm$$ DMTCP DRIVER=dmtcp
@@ -29,31 +30,8 @@ setup() {
 	chmod 755 .
 }
 
-# dmtcp_link: the programs of DMTCP in the folder LINKS, with a dmtcp_restart that notes its call in a file calls. In a folder with
-# a file hang, it hangs once, and with a file quit, it ends once.
-dmtcp_link() {
-	ln -s "$DMTCP"/* "$LINKS"
-	rm "$LINKS/dmtcp_restart"
-	printf '#!/bin/sh\necho restore >>calls\n! mv hang hung 2>/dev/null || exec sleep 3600\n! mv quit gone 2>/dev/null || exit 85\nexec "%s/dmtcp_restart" "$@"\n' "$DMTCP" >"$LINKS/dmtcp_restart"
-	chmod 755 "$LINKS" "$LINKS/dmtcp_restart"
-}
-
 teardown() {
 	not_full
-}
-
-# hangs_once SECONDS: of two checkpoints of the job, the first restore of the later one hangs, and is given up after that time. Opens all gates.
-hangs_once() {
-	run -0 rota checkpoint "$job" --wait
-	run -0 rota checkpoint "$job" --end --wait
-	eventually has_left "$job"
-	rota admin setting change checkpoint_wait_s --value="$1"
-	: >hang
-	run -0 rota restart "$job"
-	eventually eval '[ "$(sql "select state from acct.checkpoint where job_id = $job and generation = 2")" = failed ]'
-	rota admin setting change checkpoint_wait_s --value=60
-	touch go
-	[ "$(sql "select message from acct.checkpoint where job_id = $job and generation = 2")" = "DMTCP did not restore the program within $1 seconds" ]
 }
 
 # first_process: the first process of the step's present attempt, by the port file of its driver.
@@ -354,101 +332,9 @@ report() {
 	[ "$(grep -c . calls)" = 1 ]
 }
 
-# talk_make: the program talk, whose tasks 0 and 1 send each other a number over TCP, back and forth. Task 0 waits at the gates of
-# restored.bash while a number is under way. Further tasks only wait for the last gate.
-talk_make() {
-	cat >"$PROGRAMS/talk.c" <<-'END'
-		#include "gate.h"
-		#include <arpa/inet.h>
-		static int listen_any(void)
-		{
-			struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-			socklen_t size = sizeof address;
-			int fd = socket(AF_INET, SOCK_STREAM, 0);
-			FILE *file = fopen("port.part", "w");
-			if (!file || bind(fd, (struct sockaddr *)&address, size) < 0 || listen(fd, 1) < 0 ||
-			    getsockname(fd, (struct sockaddr *)&address, &size) < 0 || fprintf(file, "%d", ntohs(address.sin_port)) < 0 ||
-			    fclose(file) != 0 || rename("port.part", "port") < 0)
-				exit(1);
-			return accept(fd, NULL, NULL);
-		}
-		static int connect_other(void)
-		{
-			struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-			int fd = socket(AF_INET, SOCK_STREAM, 0), port;
-			FILE *file;
-			while (!(file = fopen("port", "r")))
-				usleep(20000);
-			if (fscanf(file, "%d", &port) != 1)
-				exit(1);
-			address.sin_port = htons((uint16_t)port);
-			return connect(fd, (struct sockaddr *)&address, sizeof address) < 0 ? -1 : fd;
-		}
-		int main(void)
-		{
-			int rank = atoi(getenv("ROTA_TASK_ID")), fd;
-			long x = 1, sum = 0;
-			if (rank > 1)
-				return gate(12, NULL), printf("task %d\n", rank) < 0;
-			if ((fd = rank == 0 ? listen_any() : connect_other()) < 0)
-				return 1;
-			for (int i = 0; i < 2000; i++) {
-				if (rank == 0 && write(fd, &x, sizeof x) != sizeof x)
-					return 1;
-				if (rank == 0 && i > 0 && i % 150 == 0)
-					gate(i / 150, NULL);
-				if (read(fd, &x, sizeof x) != sizeof x)
-					return 1;
-				x = (x * 31 + i + rank) % 1000003;
-				if (rank == 1 && write(fd, &x, sizeof x) != sizeof x)
-					return 1;
-				sum = (sum * 7 + x) % 1000003;
-				if (i % 100 == 0)
-					printf("%d %ld\n", i, sum), fflush(stdout);
-			}
-			printf("%ld\n", sum);
-			return 0;
-		}
-	END
-	cc -std=gnu17 -O1 -Wall -Wextra -Werror -o "$PROGRAMS/talk" "$PROGRAMS/talk.c"
-}
-
-# talk_submit COUNT [OPTION]...: a job of that many tasks on one node that run talk, and have come to the first gate.
-talk_submit() {
-	local count=$1
-	shift
-	rm -f at.* go port
-	printf '#!/bin/bash\n%s/talk\necho "ended with $?"\n' "$PROGRAMS" >talk.sh
-	job=$(owner rota submit --parsable --checkpoint=dmtcp --run=tasks --nodes=1 --ntasks="$count" --output=out.%t "$@" talk.sh)
-	eventually runs
-	eventually [ -e at.1 ]
-}
-
-# talk_expect: the output of talk without a disturbance, in the files expected/out.0 and out.1.
-talk_expect() {
-	local other
-	mkdir expected
-	(
-		cd expected && : >go
-		ROTA_TASK_ID=1 "$PROGRAMS/talk" >out.1 &
-		other=$!
-		ROTA_TASK_ID=0 "$PROGRAMS/talk" >out.0
-		wait "$other"
-	)
-}
-
-talk_is_as_expected() {
-	local rank
-	run -0 rota wait "$job"
-	for rank in 0 1; do
-		diff "out.$rank" <(cat "expected/out.$rank"; echo "ended with 0")
-	done
-	[ ! -e checkpoints ]
-}
-
 @test "tasks on one node that talk over TCP: saved together, and go on; ended, and go on elsewhere; twice" {
 	talk_expect
-	talk_submit 3
+	talk_submit 3 1
 	run -0 rota checkpoint "$job" --wait
 	[[ $output = *"checkpoint 1 complete" ]]
 	[ "$(ls checkpoints/"$job".*/1)" = "$(printf '%s\n' task.0 task.1 task.2)" ]
@@ -473,7 +359,7 @@ talk_is_as_expected() {
 
 @test "tasks: one is killed, and all go on from their checkpoint" {
 	talk_expect
-	talk_submit 2
+	talk_submit 2 1
 	run -0 rota checkpoint "$job" --wait
 	pass_gate 1
 	kill -9 $(processes "$(cat checkpoints/"$job".*/next.1.run/task.1)")
@@ -486,7 +372,7 @@ talk_is_as_expected() {
 
 @test "tasks: each one that is restored is below its keeper, in its cgroup, and killed with it" {
 	local rank root pid keeper pids=
-	talk_submit 2
+	talk_submit 2 1
 	run -0 rota checkpoint "$job" --end --wait
 	eventually has_left "$job"
 	run -0 rota restart "$job"
@@ -532,7 +418,7 @@ talk_is_as_expected() {
 @test "tasks: an image of one with one bit changed is not run, and all go on from the checkpoint before" {
 	local images
 	talk_expect
-	talk_submit 2
+	talk_submit 2 1
 	run -0 rota checkpoint "$job" --wait
 	pass_gate 1
 	run -0 rota checkpoint "$job" --end --wait
@@ -548,14 +434,14 @@ talk_is_as_expected() {
 
 @test "tasks: a restore in which one hangs is given up, and all go on from the checkpoint before" {
 	talk_expect
-	talk_submit 2
+	talk_submit 2 1
 	hangs_once 8
 	talk_is_as_expected
 }
 
 @test "tasks: a restore that one of them cannot begin ends, and all go on from the same checkpoint on another node" {
 	talk_expect
-	talk_submit 2
+	talk_submit 2 1
 	run -0 rota checkpoint "$job" --end --wait
 	eventually has_left "$job"
 	: >quit
@@ -570,7 +456,7 @@ talk_is_as_expected() {
 
 @test "tasks: if task 0 cannot start, none does, and the step is queued again" {
 	talk_expect
-	talk_submit 2
+	talk_submit 2 1
 	run -0 rota checkpoint "$job" --end --wait
 	eventually has_left "$job"
 	superuser "update rota.checkpoint set needs = needs || '{\"kernel\": \"1.0\"}' where job_id = $job"
@@ -605,7 +491,7 @@ talk_is_as_expected() {
 
 @test "tasks: a node is evacuated, and all go on elsewhere; saved every so often" {
 	talk_expect
-	talk_submit 2 --checkpoint-interval=0:02
+	talk_submit 2 1 --checkpoint-interval=0:02
 	eventually eval '[ "$(sql "select count(*) from acct.checkpoint where job_id = $job and complete_at is not null")" -ge 2 ]'
 	run -0 rota migrate "$job"
 	eventually restored 2

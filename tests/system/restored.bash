@@ -6,9 +6,9 @@ owner() {
 	"$@"
 }
 
-# restored_up OPTION...: an instance of two nodes with the programs, where steps are queued again at once.
+# restored_up OPTION...: an instance of two nodes, or NODES, with the programs, where steps are queued again at once.
 restored_up() {
-	instance_up 2 --set node.grace=2 "$@" || return 1
+	instance_up "${NODES:-2}" --set node.grace=2 "$@" || return 1
 	rota admin setting change requeue_delay_s --value=0
 	rota admin setting change checkpoint_pace_s --value=0
 	export PROGRAMS=$ROTA_TEST_DIR/programs
