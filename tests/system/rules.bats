@@ -11,9 +11,9 @@ daemon_sources() {
 @test "daemons contain no blocking call" {
 	run grep -nE '\b(PQexec|PQexecParams|PQexecPrepared|PQconnectdb|PQprepare|sleep|system|popen)\(' $(daemon_sources)
 	[ "$status" -eq 1 ]
-	# Event loops never block. (A keeper serves one attempt only, the launcher waits in bounded steps where it must, and rota-checkpoint is no
-	# daemon.)
-	run grep -nE '\b(usleep|nanosleep|poll|select)\(' $(daemon_sources | grep -vE 'procmgr/(launcher|keeper|record|checkpoint)/')
+	# Event loops never block; a poll of 0 ms only looks. (A keeper serves one attempt only, the launcher waits in bounded steps where it must,
+	# and rota-checkpoint is no daemon.)
+	run grep -nP '\b(usleep|nanosleep|select)\(|\bpoll\((?!.*, 0\))' $(daemon_sources | grep -vE 'procmgr/(launcher|keeper|record|checkpoint)/')
 	[ "$status" -eq 1 ]
 }
 
