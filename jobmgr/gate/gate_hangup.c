@@ -4,13 +4,13 @@
  * Called by: gate_wait.c and gate_hook_status.c.
  * Invariants:
  * - Nothing is read from the connection: a client may send its next request before it has the answer.
- * - A connection that was reset is noticed, too. libevent reports it as EV_READ and not as EV_CLOSED. A watch for EV_CLOSED alone
- *   would be neither called nor ended, and libevent would poll without a pause. */
+ * - A connection that was reset is noticed, too, so the event is not for EV_CLOSED alone (lib/socket_peer.h). */
 #include "jobmgr/gate/gate_hangup.h"
 
 #include <event2/bufferevent.h>
-#include <poll.h>
 #include <stdlib.h>
+
+#include "lib/socket_peer.h"
 
 enum { HANGUP_LOOK = 1 }; /* seconds between two looks at a connection with bytes that nobody reads yet */
 
@@ -21,20 +21,13 @@ struct gate_hangup {
 	struct event *event; /* event that the connection has bytes or has closed; then a timer, since the bytes stay */
 };
 
-static bool hangup_is_closed(const struct gate_hangup *h)
-{
-	struct pollfd p = {.fd = h->fd, .events = POLLRDHUP};
-
-	return poll(&p, 1, 0) == 1;
-}
-
 static void hangup_look(evutil_socket_t fd, short what, void *arg)
 {
 	static const struct timeval pause = {.tv_sec = HANGUP_LOOK};
 	struct gate_hangup *h = arg;
 
 	(void)fd;
-	if (hangup_is_closed(h)) {
+	if (socket_peer_has_closed(h->fd)) {
 		h->gone(h->call);
 		return;
 	}

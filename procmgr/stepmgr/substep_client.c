@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <event2/listener.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -71,8 +70,8 @@ static bool may_read(const struct substep_connection *c)
 	return !c->ends && !c->is_held && substep_connection_has_room(c);
 }
 
-/* Stop reading from the client, but look once a second whether the client has closed the connection. An event EV_CLOSED would
- * not be called for a connection that was reset, and libevent would poll without a pause. */
+/* Stop reading from the client, but look once a second whether it has closed the connection: an event EV_CLOSED would not notice a reset
+ * (lib/socket_peer.h). */
 static void pause_reading(struct substep_connection *c)
 {
 	static const struct timeval second = {.tv_sec = 1};
@@ -190,10 +189,9 @@ static void client_gone(struct bufferevent *stream, short what, void *arg)
 static void client_look(evutil_socket_t fd, short what, void *arg)
 {
 	struct substep_connection *c = arg;
-	struct pollfd p = {.fd = bufferevent_getfd(c->stream), .events = POLLRDHUP};
 	(void)fd;
 	(void)what;
-	if (poll(&p, 1, 0) == 1)
+	if (socket_peer_has_closed(bufferevent_getfd(c->stream)))
 		client_free(c);
 }
 
