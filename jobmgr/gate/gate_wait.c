@@ -170,20 +170,6 @@ static void wait_wake(evutil_socket_t fd, short what, void *arg)
 		wait_poll(w->call);
 }
 
-/* Called when the client has closed its connection. */
-static void wait_hangup(struct gate_call *c)
-{
-	struct gate_wait *w = c->state;
-
-	if (wait_is_polling(w)) {
-		gate_hangup_free(w->hangup);
-		w->hangup = NULL;
-		w->state = WAIT_ABANDONED;
-	} else {
-		gate_call_abandon(c);
-	}
-}
-
 /* Stop watching the client's connection: it may serve other requests from now on, or close. */
 static void wait_lose_client(struct gate_call *c)
 {
@@ -191,6 +177,19 @@ static void wait_lose_client(struct gate_call *c)
 
 	gate_hangup_free(w->hangup);
 	w->hangup = NULL;
+}
+
+/* Called when the client has closed its connection. */
+static void wait_hangup(struct gate_call *c)
+{
+	struct gate_wait *w = c->state;
+
+	if (wait_is_polling(w)) {
+		wait_lose_client(c);
+		w->state = WAIT_ABANDONED;
+	} else {
+		gate_call_abandon(c);
+	}
 }
 
 static void wait_free(struct gate_call *c)
