@@ -252,12 +252,11 @@ static bool has_kill(const char *status, const char *set)
 /* Returns true if the process is exiting: the kernel's flag PF_EXITING in /proc/PID/stat. */
 static bool has_exiting(const char *stat)
 {
-	enum { FLAGS = 6, EXITING = 0x4 }; /* FLAGS: how many fields are between the name and the flags */
-	const char *field = proc_file_stat(stat);
+	enum { EXITING = 0x4 };
+	const char *fields = proc_file_stat(stat);
+	unsigned flags;
 
-	for (int i = 0; field && i < FLAGS; i++)
-		field = strchr(field + 1, ' ');
-	return field && strtoul(field, NULL, 10) & EXITING;
+	return fields && sscanf(fields, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 && flags & EXITING;
 }
 
 /* Returns true if the process has been killed or exits. It may have its lock for a while. */
