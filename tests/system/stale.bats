@@ -94,7 +94,7 @@ replayed() {
 	frozen=("$postmaster" $(pgrep -P "$postmaster"))
 	kill -STOP "${frozen[@]}"
 	answers() { timeout 10 rota queue --stale-ok --json 2>/dev/null | jq -e '.stale.standby' >/dev/null; }
-	eventually answers || eventually answers || { kill -CONT "${frozen[@]}"; false; }
+	eventually answers || { kill -CONT "${frozen[@]}"; false; }
 	kill -CONT "${frozen[@]}"
 	eventually serves
 	audit

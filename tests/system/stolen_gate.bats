@@ -222,7 +222,7 @@ drip() {
 		ATTACKERS+=" $!"
 	done
 	all_wait() { [ "$(files)" -ge $((before + 60)) ]; }
-	eventually all_wait || eventually all_wait # so many programs take long to start on a busy machine
+	eventually all_wait # so many programs take long to start on a busy machine
 	drip unix 'POST /v1/submit HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n' # which ends at its deadline
 	[ "$(files)" -ge $((before + 60)) ]
 	as "$VIC" rota cancel "$job"

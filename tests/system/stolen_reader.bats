@@ -156,7 +156,7 @@ flood() {
 	# How soon a hundredth is reached depends on the machine; the rest does not.
 	is_ended() { ended_for "queue that was full beyond setting notify_queue_percent"; }
 	is_filled() { awk '$1 >= 0.01 { full = 1 } END { exit !full }' "$watch" || is_ended; }
-	eventually is_filled || eventually is_filled || eventually is_filled
+	eventually is_filled
 	eventually is_ended
 	others_work
 	call_off
