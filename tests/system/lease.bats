@@ -43,6 +43,11 @@ has() {
 	grep -q "^$1" "$LEDGER"
 }
 
+# Whether the first attempt of job $1 has ticked and the database knows that it runs: a node that is cut off before has not said so.
+runs() {
+	has "tick 1" && [ "$(sql "select state from rota.step where job_id = $1")" = running ]
+}
+
 # Prints the node on which an attempt began.
 node_of() {
 	awk -v attempt="$1" '$1 == "begin" && $2 == attempt { print $3 }' "$LEDGER"
@@ -74,7 +79,7 @@ attempts() {
 
 @test "fence: the node kills tasks that ignore SIGTERM before they run elsewhere" {
 	job=$(ticker 'trap "" TERM')
-	eventually has "tick 1"
+	eventually runs "$job"
 	node=$(node_of 1)
 	cut_off "$node"
 	eventually node_is "$node" down
@@ -102,7 +107,7 @@ attempts() {
 
 @test "fence: the launcher kills a keeper that hangs, with its tasks" {
 	job=$(ticker)
-	eventually has "tick 1"
+	eventually runs "$job"
 	node=$(node_of 1)
 	task=$(awk '$1 == "begin" { print $4 }' "$LEDGER")
 	keeper=$(ps -o ppid= -p "$task" | tr -d ' ')
@@ -120,7 +125,7 @@ attempts() {
 
 @test "fence: a machine that slept through the margin ends the old attempt when it wakes, before it takes new ones" {
 	job=$(ticker)
-	eventually has "tick 1"
+	eventually runs "$job"
 	node=$(node_of 1)
 	task=$(awk '$1 == "begin" { print $4 }' "$LEDGER")
 	stopped="$(node_processes "$node") $task"
@@ -138,7 +143,7 @@ attempts() {
 
 @test "keep: the tasks go on, nothing is started again, and when the node is back all is as if nothing had been" {
 	job=$(ticker '' --node-loss=keep)
-	eventually has "tick 1"
+	eventually runs "$job"
 	node=$(node_of 1)
 	cut_off "$node"
 	eventually node_is "$node" down
@@ -164,7 +169,7 @@ attempts() {
 
 @test "keep, declared dead: the step runs elsewhere; a node that comes back kills the old attempt before it takes new ones" {
 	job=$(ticker 'trap "" TERM' --node-loss=keep)
-	eventually has "tick 1"
+	eventually runs "$job"
 	node=$(node_of 1)
 	task=$(awk '$1 == "begin" { print $4 }' "$LEDGER")
 	run rota admin node dead "$node" --reason="pulled the plug"
@@ -190,6 +195,7 @@ attempts() {
 second_of() {
 	both() { [ "$(grep -c "^begin 1 " "$LEDGER")" = 2 ]; }
 	eventually both
+	eventually runs "$1"
 	sql "select nodes[2] from rota.attempt where job_id = $1 and attempt = 1"
 }
 
@@ -249,7 +255,7 @@ second_of() {
 @test "a reboot of a node is recognized, and its steps run again at once" {
 	need_root
 	job=$(ticker)
-	eventually has "tick 1"
+	eventually runs "$job"
 	node=$(node_of 1)
 	# Stop the judging of leases: on a slow machine, the node would be lost before it is back.
 	judge=$(pid_of nodemgrd)
