@@ -15,7 +15,7 @@ static int usage(void)
 	      "       rota-checkpoint CONFIG DRIVER DIR ASKED task PROGRAM ARGUMENT...\n"
 	      "       rota-checkpoint CONFIG DRIVER DIR ASKED choose PROGRAM ARGUMENT...\n"
 	      "       rota-checkpoint CONFIG DRIVER DIR ASKED take [WHY NOT]\n"
-	      "       rota-checkpoint CONFIG DRIVER DIR ASKED end again|well\n"
+	      "       rota-checkpoint CONFIG DRIVER DIR ASKED end again|well|all\n"
 	      "       rota-checkpoint run INPUT OUTPUT ERROR PROGRAM ARGUMENT...\n"
 	      "       rota-checkpoint join SECONDS INPUT OUTPUT ERROR PROGRAM ARGUMENT...\n"
 	      "       rota-checkpoint criu launch FOLDER PROGRAM ARGUMENT...\n"
@@ -107,6 +107,6 @@ int main(int argc, char **argv)
 	if (strcmp(argv[5], "take") == 0 && argc <= 7)
 		return checkpoint_take(&c, argv[6]);
 	if (strcmp(argv[5], "end") == 0 && argc == 7)
-		return checkpoint_end(&c, strcmp(argv[6], "again") == 0);
+		return strcmp(argv[6], "again") == 0 ? checkpoint_again(&c) : checkpoint_end(&c, strcmp(argv[6], "all") == 0);
 	return usage();
 }

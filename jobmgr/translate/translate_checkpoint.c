@@ -55,7 +55,8 @@ static void check_restored(struct translation *t, const struct translate_step *s
 	}
 }
 
-/* Refuse a script that runs once for each task, unless its driver saves the tasks together: dmtcp does, on one node. */
+/* Refuse a script that runs once for each task, unless its driver saves the tasks together: dmtcp does, on a number of nodes that
+ * does not change, since a program that began on one node cannot go on on several. */
 static void check_tasks(struct translation *t, const struct translate_step *s)
 {
 	const char *driver = checkpoint_driver(t, s), *run = json_string_value(translate_value(t, s, OPTION_ID_RUN));
@@ -66,10 +67,14 @@ static void check_tasks(struct translation *t, const struct translate_step *s)
 				 "the script of the step runs once for each task");
 		translate_hint(t, "have one script start the tasks with rota run, and save them together; or write "
 				  "--checkpoint=dmtcp --nodes=1");
-	} else if (s->ntasks > 1 && s->nodes_max != 1) {
+	} else if (s->ntasks > 1 && s->nodes_min != s->nodes_max) {
 		translate_refuse(t, translate_find_line(t, s, OPTION_ID_CHECKPOINT), "--checkpoint",
-				 "dmtcp saves tasks together only if they run on one node");
-		translate_hint(t, "add --nodes=1");
+				 "dmtcp saves tasks together only on a fixed number of nodes");
+		translate_hint(t, "add --nodes=1, or another number");
+	} else if (s->nodes_max > 1 && json_is_true(translate_value(t, s, OPTION_ID_TMPDIR))) {
+		translate_refuse(t, translate_find_line(t, s, OPTION_ID_TMPDIR), "--tmpdir",
+				 "dmtcp does not save what several nodes have in TMPDIR");
+		translate_hint(t, "leave it out, or write --nodes=1");
 	}
 }
 

@@ -21,6 +21,7 @@
 #include "procmgr/checkpoint/checkpoint_call.h"
 #include "procmgr/checkpoint/checkpoint_folder.h"
 #include "procmgr/checkpoint/checkpoint_step.h"
+#include "procmgr/checkpoint/checkpoint_tasks.h"
 #include "procmgr/checkpoint/checkpoint_tmpdir.h"
 #include "procmgr/checkpoint/driver.h"
 
@@ -258,7 +259,7 @@ int checkpoint_take(const struct checkpoint *c, const char *fail)
 			       &(struct making){.files = none, .reason = read_reason(c, reason), .fail = fail, .saves = !fail});
 }
 
-int checkpoint_end(const struct checkpoint *c, bool again)
+int checkpoint_again(const struct checkpoint *c)
 {
 	struct err e;
 	char name[CHECKPOINT_NAME_SIZE], *none[] = {NULL};
@@ -269,8 +270,14 @@ int checkpoint_end(const struct checkpoint *c, bool again)
 		close(next);
 	if (step >= 0)
 		close(step);
-	if (again)
-		return saved ? make_checkpoint(c, &(struct making){.files = none, .reason = "exit", .ended = true}) : 0;
+	return saved ? make_checkpoint(c, &(struct making){.files = none, .reason = "exit", .ended = true}) : 0;
+}
+
+int checkpoint_end(const struct checkpoint *c, bool all_nodes)
+{
+	struct err e;
+	if (all_nodes && !checkpoint_tasks_are_over(c))
+		return 0; /* the last node calls again */
 	json_t *over = checkpoint_call(c->config, "over", json_object(), CALL_BRIEFLY_S, &e);
 	if (!over)
 		return checkpoint_step_error(&e); /* a later attempt may be using the files */

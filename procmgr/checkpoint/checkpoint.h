@@ -30,9 +30,11 @@ int checkpoint_done(const struct checkpoint *c, char *const *files);
 /* Have the driver save the step. If `fail` is not NULL, only report that no checkpoint can be made, with this reason. Returns an
  * exit code. */
 int checkpoint_take(const struct checkpoint *c, const char *fail);
-/* Call after the program has ended. If the step is to run `again`, makes a checkpoint of what the program has saved; otherwise
- * removes all checkpoints of the step. Returns an exit code. */
-int checkpoint_end(const struct checkpoint *c, bool again);
+/* Call after the program has ended well: remove all checkpoints of the step. `all_nodes`: only after the tasks of all nodes have; each node
+ * calls this. Returns an exit code. */
+int checkpoint_end(const struct checkpoint *c, bool all_nodes);
+/* Call after a program has ended that is to run again: make a checkpoint of what it has saved. Returns an exit code. */
+int checkpoint_again(const struct checkpoint *c);
 /* Compare the files of the checkpoint in the folder `path`, which `driver` took, with the list on standard input. The second function
  * removes that folder. Both return an exit code. */
 int checkpoint_verify(const char *path, const char *driver);

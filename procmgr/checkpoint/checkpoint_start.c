@@ -226,7 +226,10 @@ static int start_other(const struct checkpoint *c, struct driver_use *use, const
 	bool restores;
 	json_t *from = checkpoint_tasks_await(c, &restores, &e);
 	int code = CHECKPOINT_EXIT_AGAIN;
-	if (from) {
+	bool meets = from && (!restores || driver_meets(use, json_object_get(from, "needs"), &e));
+	if (from && !meets)
+		report_unmet(c, from, &e);
+	if (meets) {
 		checkpoint_step_wait(use, from);
 		code = start_from(c, use, from, restores, -1, program, argv);
 	} else {

@@ -82,8 +82,9 @@ void checkpoint_step_export(const struct checkpoint *c, const json_t *from)
 	free(next);
 }
 
-/* The answer of the database has how many seconds a step may take to be saved or restored. */
+/* The answer of the database has how many seconds a step may take to be saved or restored, and the hosts of several nodes. */
 void checkpoint_step_wait(struct driver_use *use, const json_t *answer)
 {
+	use->hosts = json_object_get(answer, "hosts");
 	use->wait_s = (int)json_integer_value(json_object_get(answer, "wait_s"));
 }

@@ -26,7 +26,7 @@ enum folder_match checkpoint_step_compare(const struct driver *driver, const cha
 /* Set the environment variables that the program reads. `from`: the database's answer with the checkpoint to start from; NULL:
  * set only the variables for the folder to which the program writes. */
 void checkpoint_step_export(const struct checkpoint *c, const json_t *from);
-/* Set the time that a driver has to save or restore the step, from the database's answer. */
+/* Set the time that a driver has to save or restore the step, and the hosts of its nodes, from the database's answer, which must stay. */
 void checkpoint_step_wait(struct driver_use *use, const json_t *answer);
 
 #endif

@@ -1,6 +1,6 @@
 /* checkpoint_tasks.c - has all tasks of a step start from one checkpoint: task 0 chooses it, and tells the others by a file.
  *
- * Called by: checkpoint_start.c.
+ * Called by: checkpoint_start.c, checkpoint.c, driver_dmtcp.c, dmtcp_images.c.
  * The file is next.ATTEMPT.tasks in the folder of the step.
  * Invariants:
  * - Task 0 has locked the file before it has its name, and the kernel removes the lock when task 0 ends. So whoever finds the file
@@ -84,6 +84,43 @@ bool checkpoint_tasks_tell(int fd, const json_t *from, bool restores, struct err
 	return close(fd) == 0 && good;
 }
 
+/* Make the file NAME.ROLE beside the one by which task 0 tells the others. Returns false if it exists already. */
+static bool note_over(int step, const char *role)
+{
+	char name[2 * CHECKPOINT_NAME_SIZE];
+	snprintf(name, sizeof name, "next.%.32s.%.32s", checkpoint_step_variable("ROTA_ATTEMPT"), role);
+	int fd = openat(step, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static bool is_over(int step, int node)
+{
+	char name[CHECKPOINT_NAME_SIZE];
+	snprintf(name, sizeof name, "next.%.32s.over.%d", checkpoint_step_variable("ROTA_ATTEMPT"), node);
+	return faccessat(step, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool checkpoint_tasks_are_over(const struct checkpoint *c)
+{
+	char role[CHECKPOINT_NAME_SIZE];
+	struct err e;
+	int count = atoi(checkpoint_step_variable("ROTA_NNODES")), node = 0;
+	if (count <= 1)
+		return true;
+	int step = checkpoint_step_open(c, false, &e);
+	if (step < 0)
+		return false;
+	snprintf(role, sizeof role, "over.%.8s", checkpoint_step_variable("ROTA_NODE_INDEX"));
+	note_over(step, role);
+	while (node < count && is_over(step, node))
+		node++;
+	bool first = node == count && note_over(step, "over"); /* two nodes may find this at the same time */
+	close(step);
+	return first;
+}
+
 /* Open the file of task 0 as soon as it is there. Returns a descriptor, -1 with an error. */
 static int await_file(const struct checkpoint *c, struct err *e)
 {
@@ -101,7 +138,10 @@ static int await_file(const struct checkpoint *c, struct err *e)
 			nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
 	}
 	if (fd < 0)
-		err_set(e, "task 0 has not begun within %d second%s", BEGIN_S, text_plural(BEGIN_S));
+		err_set(e, "task 0 has not begun within %d second%s%s", BEGIN_S, text_plural(BEGIN_S),
+			atoi(checkpoint_step_variable("ROTA_NNODES")) > 1
+				? ", or --checkpoint-dir is not one folder for all nodes"
+				: "");
 	return fd;
 }
 

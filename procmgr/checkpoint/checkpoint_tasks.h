@@ -12,6 +12,8 @@
 bool checkpoint_tasks_are_several(const struct checkpoint *c);
 /* Returns the number of this task, from 0. */
 int checkpoint_tasks_rank(void);
+/* After the tasks of this node have ended well: have those of all other nodes of the step, too? Returns true on one node only. */
+bool checkpoint_tasks_are_over(const struct checkpoint *c);
 /* Is `name`, an entry of the folder of the step, the file by which task 0 of this attempt tells the others? */
 bool checkpoint_tasks_is_file(const char *name);
 

@@ -4,7 +4,7 @@
  * Unix socket in a folder of the owner. The guard has a port of the loopback interface, and passes on messages that processes of
  * the owner send there.
  *
- * Called by: driver_dmtcp.c; bin/rota-checkpoint.c, for drivers of the site that start MANA.
+ * Called by: driver_dmtcp.c, dmtcp_nodes.c; bin/rota-checkpoint.c, for drivers of the site that start MANA.
  * Invariants:
  * - Guard and coordinator block all signals but SIGKILL and SIGSTOP. A signal for the step is for its program.
  * - Nothing of a connection is read before its owner is known. */
@@ -264,17 +264,33 @@ static void raise_descriptors(void)
 	}
 }
 
-/* Runs in the process of the guard: starts the coordinator and the process of guard->watch, and passes messages on until the
- * coordinator ends. */
-static void guard_main(const struct dmtcp_guard *guard, struct guard *g, int socket, int port)
+void dmtcp_guard_detach(void)
 {
 	sigset_t all;
-	int alive[2];
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
-	signal(SIGCHLD, SIG_IGN);
 	setsid();
 	raise_descriptors();
+}
+
+/* Execute rota-link, whose standard input ends with the coordinator. */
+static void link_execute(const struct dmtcp_guard *guard, int alive, int port)
+{
+	char number[NUMBER_SIZE];
+	const char *argv[] = {guard->link, "first", guard->config, guard->path, number, NULL};
+	snprintf(number, sizeof number, "%d", port);
+	if (dup2(alive, STDIN_FILENO) == STDIN_FILENO)
+		execv(guard->link, (char *const *)argv);
+	_exit(127);
+}
+
+/* Runs in the process of the guard: starts the coordinator, rota-link and the process of guard->watch, and passes messages on until
+ * the coordinator ends. */
+static void guard_main(const struct dmtcp_guard *guard, struct guard *g, int socket, int port)
+{
+	int alive[2];
+	dmtcp_guard_detach();
+	signal(SIGCHLD, SIG_IGN);
 	if (pipe2(alive, O_CLOEXEC) < 0)
 		_exit(1);
 	pid_t pid = fork();
@@ -282,6 +298,8 @@ static void guard_main(const struct dmtcp_guard *guard, struct guard *g, int soc
 		coordinator_execute(guard, socket, alive[1], port);
 	close(socket);
 	close(alive[1]);
+	if (pid > 0 && guard->link && fork() == 0)
+		link_execute(guard, alive[0], port);
 	if (pid > 0 && guard->watch && fork() == 0) {
 		close(g->listener);
 		signal(SIGCHLD, SIG_DFL); /* the watching process waits for the programs that it starts */

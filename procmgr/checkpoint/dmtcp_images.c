@@ -130,17 +130,22 @@ static void remove_script(int folder, const char *name, void *arg)
 		folder_remove(folder, name);
 }
 
+static const char image_ending[] = ".dmtcp";
+
 /* A move of all images into the folder `to` of the checkpoint. */
 struct image_move {
 	int to;
+	int images; /* how many of the entries are images */
 	bool failed;
 };
 
 static void move_entry(int folder, const char *name, void *arg)
 {
 	struct image_move *move = arg;
+	size_t length = strlen(name), tail = sizeof image_ending - 1;
 	if (renameat(folder, name, move->to, name) < 0)
 		move->failed = true;
+	move->images += length > tail && strcmp(name + length - tail, image_ending) == 0;
 }
 
 bool dmtcp_images_remove(int images, struct err *e)
@@ -157,6 +162,18 @@ bool dmtcp_images_remove(int images, struct err *e)
 	return good;
 }
 
+/* Have the kernel read a folder anew if other nodes may have written to it: in a network file system, it does so after a change that
+ * it has made itself. */
+static void refresh_folder(int folder)
+{
+	static const char name[] = "look";
+	int fd = dmtcp_tasks_nodes() > 1 ? openat(folder, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+	if (fd < 0)
+		return;
+	close(fd);
+	unlinkat(folder, name, 0);
+}
+
 /* Move the images of a task into the folder `next`, into a folder of the task's own if there are several tasks. */
 static bool move_task(int images, int next, int rank, struct err *e)
 {
@@ -164,13 +181,17 @@ static bool move_task(int images, int next, int rank, struct err *e)
 	struct image_move move = {.to = from >= 0 ? open_task(next, rank, e) : -1};
 	bool opened = move.to >= 0;
 	if (opened) {
+		refresh_folder(from);
 		folder_each(from, remove_script, NULL);
 		folder_each(from, move_entry, &move);
 		close(move.to);
 	}
 	if (from >= 0)
 		close(from);
-	return opened && (!move.failed || err_set(e, "could not move the images of DMTCP to the checkpoint"));
+	if (opened && move.failed)
+		return err_set(e, "could not move the images of DMTCP to the checkpoint");
+	return opened &&
+	       (move.images > 0 || err_set(e, "task %d has left no image; is --checkpoint-dir one folder for all nodes?", rank));
 }
 
 bool dmtcp_images_move(int images, int next, struct err *e)

@@ -121,9 +121,8 @@ static bool reserve(int folder, int64_t bytes)
 	return reserved;
 }
 
-bool dmtcp_space_suffices(int images, pid_t root, struct err *e)
+bool dmtcp_space_suffices(int images, int64_t bytes, struct err *e)
 {
-	int64_t bytes = dmtcp_space_count(root);
 	return reserve(images, bytes) ||
 	       err_sys(e, "the images of the program may have %lld MiB", (long long)(bytes / 1048576 + 1));
 }

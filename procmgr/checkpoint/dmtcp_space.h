@@ -11,7 +11,7 @@
 /* Returns the most bytes that DMTCP writes for the processes of the step: each MiB that has a page in use, and what they map of files. `root`:
  * the first process of the step, a child of the keeper. */
 int64_t dmtcp_space_count(pid_t root);
-/* Does the disk of the folder `images` have as much space? */
-bool dmtcp_space_suffices(int images, pid_t root, struct err *e);
+/* Does the disk of the folder `images` have as much space as images of so many bytes need? */
+bool dmtcp_space_suffices(int images, int64_t bytes, struct err *e);
 
 #endif

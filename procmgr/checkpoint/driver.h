@@ -16,11 +16,12 @@ struct driver_use {
 	const struct driver *driver;
 	const char *name;
 	char folder[DRIVER_PATH_SIZE];
-	const char *dir;    /* folder of the checkpoints, --checkpoint-dir; only before the program is started */
-	const char *script; /* path of the step's script; only before the program is started; NULL: the step has none */
-	int wait_s;	    /* seconds within which the step is to be saved, or restored */
-	bool is_task;	    /* the script of the step runs once for each task (--run=tasks); only before the program is started */
-	bool is_choice;	    /* this process only chooses the driver; another process starts the program of the step */
+	const char *dir;     /* folder of the checkpoints, --checkpoint-dir; only before the program is started */
+	const char *script;  /* path of the step's script; only before the program is started; NULL: the step has none */
+	const json_t *hosts; /* hosts of the nodes of the step, in their order; NULL: it has one node */
+	int wait_s;	     /* seconds within which the step is to be saved, or restored */
+	bool is_task;	/* the script of the step runs once for each task (--run=tasks); only before the program is started */
+	bool is_choice; /* this process only chooses the driver; another process starts the program of the step */
 };
 
 /* A driver, which is one file: six operations on checkpoints, the needs of a restart, and two operations on devices. */

@@ -2,7 +2,7 @@
  *
  * Called by: checkpoint.c, through driver.c.
  * The folder ROTA_CHECKPOINT_DIR.run has the attempt's coordinator, which task 0 starts, and the file "port" with the port of the
- * guard and the pid of task 0.
+ * guard and the pid of task 0. Other nodes of the step have the same of their own (dmtcp_nodes.c).
  * Invariants:
  * - dmtcp_restart becomes the first process of a task, in place of the program. So keeper, cgroup and time limit apply to it.
  * - A checkpoint that would lack a process of the step fails. */
@@ -25,6 +25,7 @@
 #include "procmgr/checkpoint/checkpoint_tasks.h"
 #include "procmgr/checkpoint/dmtcp_guard.h"
 #include "procmgr/checkpoint/dmtcp_images.h"
+#include "procmgr/checkpoint/dmtcp_nodes.h"
 #include "procmgr/checkpoint/dmtcp_process.h"
 #include "procmgr/checkpoint/dmtcp_space.h"
 #include "procmgr/checkpoint/dmtcp_tasks.h"
@@ -33,7 +34,10 @@
 #include "procmgr/record/bounded_run.h"
 #include "procmgr/record/restart_facts.h"
 
-enum { LIST_SIZE = 1 << 20, STATUS_SIZE = 4096, PAUSE_NS = 100000000, TRIES_US = 5000000, COMMAND_S = 10 };
+enum { LIST_SIZE = 1 << 20, STATUS_SIZE = 4096, PAUSE_NS = 100000000, TRIES_US = 5000000, COMMAND_S = 10, GIVE_UP_S = 30 };
+
+/* Name of the file that marks a checkpoint of several nodes. */
+static const char several_nodes[] = "several-nodes";
 
 static const char *dmtcp_variable(const char *name)
 {
@@ -77,25 +81,22 @@ static bool dmtcp_detect(const struct driver_use *use, const char *program, stru
 		if (!there)
 			return false;
 	}
-	bool several = dmtcp_tasks_count() > 1;
-	if (program && use->is_task && atoi(dmtcp_variable("ROTA_NNODES")) > 1)
-		return err_set(e, "DMTCP saves tasks of one node together, and this step has several nodes");
-	if (program && !use->is_task && (several || atoi(dmtcp_variable("ROTA_NNODES")) > 1))
+	bool several = dmtcp_tasks_count() > 1 || dmtcp_tasks_nodes() > 1;
+	if (program && !use->is_task && several)
 		return err_set(e, "the step has several tasks, and MPI programs need MANA, which a driver script:NAME of the "
 				  "site may start");
+	if (program && dmtcp_tasks_nodes() > 1 && *dmtcp_variable("ROTA_TMPDIR"))
+		return err_set(e, "DMTCP does not save what the nodes of a step have in TMPDIR (--tmpdir)");
 	return !program || (dir_is_safe(use->dir, e) && program_file_is_dynamic(program, e));
 }
 
-/* Read the port of the guard and the pid of the program from the file "port". Returns false if this attempt has no such file
+/* Read the port by which this node reaches the coordinator, and the pid of its first task. Returns false if this attempt has none
  * yet. */
 static bool read_port(int *port, int *root)
 {
-	char *path = run_path("port");
-	FILE *file = fopen(path, "re");
-	bool good = file && fscanf(file, "%d %d", port, root) == 2;
-	if (file)
-		fclose(file);
-	free(path);
+	char *run = run_path("");
+	bool good = dmtcp_nodes_read_port(run, port, root);
+	free(run);
 	return good;
 }
 
@@ -115,86 +116,6 @@ static bool write_port(int port, struct err *e)
 		err_sys(e, "could not write \"%s\"", path);
 	free(path);
 	return good;
-}
-
-/* Find the coordinator of this attempt, which task 0 starts. `watch`: a function to run beside the coordinator of a program that
- * is restored; NULL: none. Returns the port of its guard, -1 with an error. */
-static int find_coordinator(const struct driver_use *use, const char *folder, void (*watch)(int port, void *arg), struct err *e)
-{
-	int port = -1, root;
-	if (checkpoint_tasks_rank() > 0 && !read_port(&port, &root))
-		err_set(e, "task 0 has started no coordinator");
-	else if (checkpoint_tasks_rank() == 0)
-		port = dmtcp_guard_start(&(struct dmtcp_guard){use->folder, folder, watch, (void *)use}, e);
-	bool good = port > 0 && (checkpoint_tasks_rank() > 0 || write_port(port, e)) &&
-		    (dmtcp_tasks_count() == 1 || dmtcp_tasks_note(folder, checkpoint_tasks_rank(), watch != NULL, e));
-	return good ? port : -1;
-}
-
-/* Returns the command line with which `program`, one of DMTCP's programs, joins the coordinator of this attempt, malloc'ed with room
- * for `count` further arguments; NULL with an error. */
-static char **join_coordinator(const struct driver_use *use, const char *program, void (*watch)(int port, void *arg),
-			       size_t count, struct err *e)
-{
-	char *folder = run_path("");
-	int port = find_coordinator(use, folder, watch, e);
-	char **all = NULL;
-	if (port > 0) {
-		char *list[] = {xasprintf("%s/%s", use->folder, program),
-				xstrdup("--quiet"),
-				xstrdup("--quiet"),
-				xstrdup("--join-coordinator"),
-				xstrdup("--coord-host"),
-				xstrdup("127.0.0.1"),
-				xstrdup("--coord-port"),
-				xasprintf("%d", port),
-				xstrdup("--ckptdir"),
-				dmtcp_images_path(),
-				xstrdup("--tmpdir"),
-				xstrdup(folder)};
-		all = xcalloc(sizeof list / sizeof *list + count + 1, sizeof *all);
-		memcpy(all, list, sizeof list);
-	}
-	free(folder);
-	return all;
-}
-
-static void add_argument(char **all, char *text)
-{
-	while (*all)
-		all++;
-	*all = text;
-}
-
-/* Returns the path of the file that a descriptor reads or writes, malloc'ed; "" if it is no file that can be opened again. */
-static char *path_of(int fd)
-{
-	char link[32], path[PATH_MAX];
-	struct stat open_one, found;
-	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	ssize_t size = readlink(link, path, sizeof path - 1);
-	path[size > 0 ? size : 0] = '\0';
-	bool same = fstat(fd, &open_one) == 0 && S_ISREG(open_one.st_mode) && stat(path, &found) == 0 &&
-		    open_one.st_dev == found.st_dev && open_one.st_ino == found.st_ino;
-	return xstrdup(same ? path : "");
-}
-
-static bool dmtcp_launch(const struct driver_use *use, char ***instead, struct err *e)
-{
-	char self[PATH_MAX];
-	ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
-	self[size > 0 ? size : 0] = '\0';
-	setenv("DMTCP_GZIP", "0", 1); /* compression takes seconds */
-	char **all = *instead = dmtcp_images_make(e) ? join_coordinator(use, "dmtcp_launch", NULL, 6, e) : NULL;
-	if (!all)
-		return false;
-	add_argument(all, xstrdup(self));
-	add_argument(all, xstrdup(dmtcp_tasks_count() > 1 ? "join" : "run"));
-	if (dmtcp_tasks_count() > 1)
-		add_argument(all, xasprintf("%d", use->wait_s));
-	for (int fd = 0; fd <= 2; fd++)
-		add_argument(all, path_of(fd));
-	return true;
 }
 
 /* Run `dmtcp_command COMMAND` for the coordinator behind this port. Result, `seconds`, `text` and `size` are as for
@@ -218,19 +139,30 @@ static bool is_restoring(const struct driver_use *use, int port)
 	return code == 0 && !strstr(text, "RUNNING=yes");
 }
 
-/* Kill the program of the step, or all of its tasks. Task 0 is also in the file "port". */
+/* Kill the program of the step, or all of its tasks on this node. The first one is also in the file "port". */
 static void kill_tasks(void)
 {
 	int port, root = 0;
 	char *run = run_path("");
 	if (read_port(&port, &root) && root > 0)
 		kill(root, SIGKILL);
-	for (int rank = 1; rank < dmtcp_tasks_count(); rank++) {
+	for (int rank = 0; rank < dmtcp_tasks_count(); rank++) {
 		pid_t pid = dmtcp_tasks_process(run, rank);
 		if (pid > 0)
 			kill(pid, SIGKILL);
 	}
 	free(run);
+}
+
+/* End all tasks, also those of other nodes, which look for the file. */
+static void give_up(void)
+{
+	char *path = run_path("given_up");
+	int fd = dmtcp_tasks_nodes() > 1 ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	kill_tasks();
 }
 
 /* Returns the report that the program was not restored, and in *action its name: the checkpoint is useless, unless a task of several,
@@ -268,23 +200,8 @@ static void watch_restart(int port, void *arg)
 	json_t *report = describe_failure(use, lost, &action);
 	json_t *answer = checkpoint_call(getenv("ROTA_CONFIG"), action, report, CALL_LONG_S, &e);
 	if (!answer)
-		kill_tasks();
+		give_up();
 	json_decref(answer);
-}
-
-static bool dmtcp_restart(const struct driver_use *use, char ***instead, struct err *e)
-{
-	setenv("DMTCP_FAIL_RC", "85",
-	       1); /* if the restore fails, end with CHECKPOINT_EXIT_AGAIN, so that the step is queued again */
-	char *from = dmtcp_images_restart_path();
-	char **all = *instead =
-		dmtcp_images_copy_files(from, e) ? join_coordinator(use, "dmtcp_restart", watch_restart, 2, e) : NULL;
-	if (all) {
-		add_argument(all, xstrdup("--restartdir"));
-		add_argument(all, xstrdup(from));
-	}
-	free(from);
-	return all != NULL;
 }
 
 /* Have all processes of the step joined the coordinator? Stores the coordinator's list of processes in `list`. `root`: the
@@ -298,6 +215,207 @@ static bool all_are_known(const struct driver_use *use, int port, int root, char
 	free(run);
 	free(coordinator);
 	return known;
+}
+
+/* On another node than the first one: wait until the tasks run. Say which of this node's tasks has ended before, and end all of them if
+ * the first node gives up. */
+static void watch_node(int port, void *arg)
+{
+	const struct driver_use *use = arg;
+	int64_t until = clock_boot_us() + (int64_t)(use->wait_s + GIVE_UP_S) * 1000000;
+	char *run = run_path(""), *given_up = run_path("given_up");
+	bool restores;
+	while ((restores = is_restoring(use, port)) && clock_boot_us() < until && access(given_up, F_OK) < 0) {
+		int lost = dmtcp_tasks_lost(run, false);
+		if (lost >= 0)
+			dmtcp_tasks_say_lost(run, lost);
+		nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
+	}
+	free(given_up);
+	free(run);
+	if (restores)
+		kill_tasks();
+}
+
+/* On another node than the first one: would all of its processes be saved? */
+static bool check_node(int64_t *bytes, void *arg, struct err *e)
+{
+	const struct driver_use *use = arg;
+	int port, root;
+	char *list = xmalloc(LIST_SIZE);
+	bool good = (read_port(&port, &root) || err_set(e, "the program has not started yet")) &&
+		    all_are_known(use, port, root, list, e);
+	if (good)
+		*bytes = dmtcp_space_count(root);
+	free(list);
+	return good;
+}
+
+/* Start the coordinator of this attempt, in task 0. Returns the port of its guard, -1 with an error. */
+static int start_coordinator(const struct driver_use *use, const char *folder, void (*watch)(int port, void *arg), struct err *e)
+{
+	bool several = dmtcp_tasks_nodes() > 1;
+	char *link = several ? dmtcp_nodes_program("rota-link", e) : NULL;
+	struct dmtcp_guard guard = {use->folder, folder, watch, (void *)use, link, getenv("ROTA_CONFIG")};
+	int port = !several || link ? dmtcp_guard_start(&guard, e) : -1;
+	bool good = port > 0 && (!several || (dmtcp_nodes_prepare(folder, e) && dmtcp_nodes_await_link(folder, e))) &&
+		    write_port(port, e);
+	free(link);
+	return good ? port : -1;
+}
+
+/* Reach the coordinator of this attempt, on another node than the first one. Returns the port that leads there, -1 with an error. */
+static int reach_coordinator(const struct driver_use *use, const char *folder, bool restores, struct err *e)
+{
+	struct dmtcp_node node = {.run = folder,
+				  .first = json_string_value(json_array_get(use->hosts, 0)),
+				  .watch = restores ? watch_node : NULL,
+				  .check = check_node,
+				  .arg = (void *)use};
+	bool is_first = atoi(dmtcp_variable("SLURM_LOCALID")) == 0;
+	return is_first && !dmtcp_nodes_begin(&node, e) ? -1 : dmtcp_nodes_await_port(folder, e);
+}
+
+/* Find the coordinator of this attempt, which task 0 starts. `watch`: a function to run beside the coordinator of a program that
+ * is restored; NULL: none. Returns the port by which this node reaches it, -1 with an error. */
+static int find_coordinator(const struct driver_use *use, const char *folder, void (*watch)(int port, void *arg), struct err *e)
+{
+	int port = -1, root;
+	if (checkpoint_tasks_rank() == 0)
+		port = start_coordinator(use, folder, watch, e);
+	else if (dmtcp_tasks_node() > 0)
+		port = reach_coordinator(use, folder, watch != NULL, e);
+	else if (!read_port(&port, &root))
+		err_set(e, "task 0 has started no coordinator");
+	bool good = port > 0 && (dmtcp_tasks_count() == 1 || dmtcp_tasks_note(folder, checkpoint_tasks_rank(), watch != NULL, e));
+	return good ? port : -1;
+}
+
+/* Returns the path of the folder for what processes of this node share, malloc'ed; NULL with an error. It cannot be one folder for all
+ * nodes, as DMTCP maps a file there. */
+static char *shared_path(const char *folder, struct err *e)
+{
+	if (dmtcp_tasks_nodes() == 1)
+		return xstrdup(folder);
+	char *path = xasprintf("%s/node.%d", folder, dmtcp_tasks_node());
+	int fd = folder_open_own(AT_FDCWD, path, true, e);
+	if (fd >= 0) {
+		close(fd);
+		return path;
+	}
+	free(path);
+	return NULL;
+}
+
+/* Returns the command line with which `program`, one of DMTCP's programs, joins the coordinator of this attempt, malloc'ed with room
+ * for `count` further arguments; NULL with an error. */
+static char **join_coordinator(const struct driver_use *use, const char *program, void (*watch)(int port, void *arg),
+			       size_t count, struct err *e)
+{
+	char *folder = run_path(""), *shared = NULL;
+	bool good = dmtcp_tasks_nodes() == 1 || dmtcp_nodes_export(use->hosts, e);
+	int port = good ? find_coordinator(use, folder, watch, e) : -1;
+	char **all = NULL;
+	if (port > 0 && (shared = shared_path(folder, e))) {
+		char *list[] = {xasprintf("%s/%s", use->folder, program),
+				xstrdup("--quiet"),
+				xstrdup("--quiet"),
+				xstrdup("--join-coordinator"),
+				xstrdup("--coord-host"),
+				xstrdup("127.0.0.1"),
+				xstrdup("--coord-port"),
+				xasprintf("%d", port),
+				xstrdup("--ckptdir"),
+				dmtcp_images_path(),
+				xstrdup("--tmpdir"),
+				shared};
+		all = xcalloc(sizeof list / sizeof *list + count + 1, sizeof *all);
+		memcpy(all, list, sizeof list);
+	}
+	free(folder);
+	return all;
+}
+
+static void add_argument(char **all, char *text)
+{
+	while (*all)
+		all++;
+	*all = text;
+}
+
+/* Returns the path of the file that a descriptor reads or writes, malloc'ed; "" if it is no file that can be opened again. */
+static char *path_of(int fd)
+{
+	char link[32], path[PATH_MAX];
+	struct stat open_one, found;
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	ssize_t size = readlink(link, path, sizeof path - 1);
+	path[size > 0 ? size : 0] = '\0';
+	bool same = fstat(fd, &open_one) == 0 && S_ISREG(open_one.st_mode) && stat(path, &found) == 0 &&
+		    open_one.st_dev == found.st_dev && open_one.st_ino == found.st_ino;
+	return xstrdup(same ? path : "");
+}
+
+static bool dmtcp_launch(const struct driver_use *use, char ***instead, struct err *e)
+{
+	char self[PATH_MAX];
+	ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
+	self[size > 0 ? size : 0] = '\0';
+	setenv("DMTCP_GZIP", "0", 1); /* compression takes seconds */
+	bool several = dmtcp_tasks_nodes() > 1;
+	char *plugin = several ? dmtcp_nodes_program("rota-dmtcp-nodes.so", e) : NULL;
+	bool good = (!several || plugin) && dmtcp_images_make(e);
+	char **all = *instead = good ? join_coordinator(use, "dmtcp_launch", NULL, 8, e) : NULL;
+	if (!all) {
+		free(plugin);
+		return false;
+	}
+	if (plugin) {
+		add_argument(all, xstrdup("--with-plugin"));
+		add_argument(all, plugin);
+	}
+	add_argument(all, xstrdup(self));
+	add_argument(all, xstrdup(dmtcp_tasks_count() > 1 ? "join" : "run"));
+	if (dmtcp_tasks_count() > 1)
+		add_argument(all, xasprintf("%d", use->wait_s));
+	for (int fd = 0; fd <= 2; fd++)
+		add_argument(all, path_of(fd));
+	return true;
+}
+
+/* Mark a checkpoint of several nodes: from any other, processes cannot go on on several nodes. */
+static bool mark_nodes(int next, struct err *e)
+{
+	int fd = dmtcp_tasks_nodes() > 1 ? openat(next, several_nodes, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+	if (fd >= 0)
+		close(fd);
+	return dmtcp_tasks_nodes() == 1 || fd >= 0 || err_sys(e, "could not make \"%s\"", several_nodes);
+}
+
+static bool has_mark(void)
+{
+	char *path = xasprintf("%s/%s", dmtcp_variable("ROTA_RESTART_DIR"), several_nodes);
+	bool has = access(path, F_OK) == 0;
+	free(path);
+	return has;
+}
+
+static bool dmtcp_restart(const struct driver_use *use, char ***instead, struct err *e)
+{
+	setenv("DMTCP_FAIL_RC", "85",
+	       1); /* if the restore fails, end with CHECKPOINT_EXIT_AGAIN, so that the step is queued again */
+	if (dmtcp_tasks_nodes() > 1 && !has_mark())
+		return err_set(e, "checkpoint %s is of tasks on one node, so the step needs --nodes=1",
+			       dmtcp_variable("ROTA_CHECKPOINT_GENERATION"));
+	char *from = dmtcp_images_restart_path();
+	char **all = *instead =
+		dmtcp_images_copy_files(from, e) ? join_coordinator(use, "dmtcp_restart", watch_restart, 2, e) : NULL;
+	if (all) {
+		add_argument(all, xstrdup("--restartdir"));
+		add_argument(all, xstrdup(from));
+	}
+	free(from);
+	return all != NULL;
 }
 
 /* Have the coordinator save all processes that have joined it. It refuses while one of them is being restored, or goes on from
@@ -336,18 +454,32 @@ static bool save_processes(const struct driver_use *use, int port, int root, int
 	return saved;
 }
 
+/* Wait until all processes of the other nodes would be saved, for TRIES_US as save_processes() does. Stores the bytes that they need at
+ * most. */
+static bool wait_nodes(int64_t until, int64_t *bytes, struct err *e)
+{
+	int64_t tries_until = clock_boot_us() + TRIES_US;
+	char *run = run_path("");
+	bool ready;
+	while (*bytes = 0, !(ready = dmtcp_nodes_ask(run, bytes, e)) && clock_boot_us() < until && clock_boot_us() < tries_until)
+		nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
+	free(run);
+	return ready;
+}
+
 static bool dmtcp_checkpoint(const struct driver_use *use, struct err *e)
 {
 	int port, root, images = dmtcp_images_open(e),
 			next = images >= 0 ? folder_open_own(AT_FDCWD, dmtcp_variable("ROTA_CHECKPOINT_DIR"), true, e) : -1;
-	int64_t until = clock_boot_us() + (int64_t)use->wait_s * 1000000;
+	int64_t until = clock_boot_us() + (int64_t)use->wait_s * 1000000, bytes;
 	bool good = next >= 0 && (read_port(&port, &root) || err_set(e, "the program has not started yet")) &&
 		    wait_running(use, port, until, e);
 	if (good) {
 		/* After an error the coordinator may still be saving, so its files stay where they are until the next
 		 * checkpoint. */
-		good = dmtcp_images_remove(images, e) && dmtcp_space_suffices(images, root, e) &&
-		       save_processes(use, port, root, until, e) && dmtcp_images_move(images, next, e);
+		good = dmtcp_images_remove(images, e) && wait_nodes(until, &bytes, e) &&
+		       dmtcp_space_suffices(images, dmtcp_space_count(root) + bytes, e) &&
+		       save_processes(use, port, root, until, e) && dmtcp_images_move(images, next, e) && mark_nodes(next, e);
 	}
 	if (images >= 0)
 		close(images);

@@ -149,9 +149,15 @@ static int signal_program(const struct keeper *k)
 		       : keeper_sweep_signal_handlers(k, spec->checkpoint_signal, keeper_program_pid(&k->tasks[0]));
 }
 
+/* Does this node have the step saved? The first node does that for all tasks together. */
+static bool is_leading(const struct keeper *k)
+{
+	return k->checkpoint && k->order->node_index == 0;
+}
+
 void keeper_checkpoint_ask(struct keeper *k, const char *reason)
 {
-	if (!k->checkpoint || k->live == 0 || *k->cause || !write_reason(k, reason))
+	if (!is_leading(k) || k->live == 0 || *k->cause || !write_reason(k, reason))
 		return;
 	const char *driver = k->order->spec.checkpoint;
 	bool is_app = strcmp(driver, "app") == 0, may_signal = is_app || strcmp(driver, "auto") == 0;
@@ -185,7 +191,7 @@ void keeper_checkpoint_limit(struct keeper *k, int64_t limit_at)
 
 void keeper_checkpoint_poll(struct keeper *k, int64_t now, int64_t limit_at)
 {
-	if (!k->checkpoint || k->suspended)
+	if (!is_leading(k) || k->suspended)
 		return;
 	int64_t before = before_limit(k, limit_at);
 	if (before > 0 && now >= before) {
@@ -199,7 +205,7 @@ void keeper_checkpoint_poll(struct keeper *k, int64_t now, int64_t limit_at)
 
 int64_t keeper_checkpoint_next(const struct keeper *k, int64_t limit_at)
 {
-	if (!k->checkpoint || k->suspended)
+	if (!is_leading(k) || k->suspended)
 		return 0;
 	int64_t before = before_limit(k, limit_at), next = k->checkpoint->next_at;
 	return before == 0 || (next > 0 && next < before) ? next : before;
@@ -210,8 +216,10 @@ void keeper_checkpoint_end(struct keeper *k)
 	bool well = k->exit_code == 0 && !*k->cause, again = k->exit_code == CHECKPOINT_EXIT_AGAIN;
 	if (!k->checkpoint || k->task_count == 0 || k->failure != KEEPER_FAILURE_NONE || k->signal != 0 || !(well || again))
 		return;
+	if (again && !is_leading(k))
+		return;
 	struct task_start start = {0};
-	prepare_start(k, "end", again ? "again" : "well", none, &start);
+	prepare_start(k, "end", again ? "again" : k->order->spec.per_task ? "all" : "well", none, &start);
 	if (!keeper_hook_unrecorded(k, &start, END_S))
 		log_info("attempt %s: rota-checkpoint failed after its tasks", k->name);
 	keeper_hook_free(&start);

@@ -42,6 +42,19 @@ end $$;
 comment on function internal.checkpoint_json(rota.checkpoint) is
 	'A checkpoint with its files: {generation, path, driver, needs, files: [{name, bytes, sha256}]}.';
 
+create function internal.checkpoint_hosts(p_step rota.step) returns jsonb
+language sql stable set search_path = live, rota, pg_temp as $$
+	select jsonb_build_object('hosts', jsonb_agg(n.address order by i.nr))
+	from attempt t
+	cross join unnest(t.node_ids) with ordinality i (node_id, nr)
+	join node n on n.node_id = i.node_id
+	where t.job_id = p_step.job_id and t.step_id = p_step.step_id and t.attempt = p_step.attempt
+		and cardinality(t.node_ids) > 1
+	having count(*) > 0;
+$$;
+comment on function internal.checkpoint_hosts(rota.step) is
+	'The hosts of the nodes of the present attempt of a step, in their order: {hosts}; null: it has one node.';
+
 create function internal.checkpoint_begin(p_step rota.step, p_below int) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
 declare
@@ -61,13 +74,14 @@ begin
 	return jsonb_build_object('wait_s', internal.setting_int('checkpoint_wait_s'),
 		'kept', (select coalesce(jsonb_agg(c.generation), '[]')
 			from internal.checkpoint_usable(p_step.job_id, p_step.step_id) c))
+		|| coalesce(internal.checkpoint_hosts(p_step), '{}')
 		|| case when v_from.generation is null then '{"generation": 0}' else internal.checkpoint_json(v_from) end;
 end $$;
 comment on function internal.checkpoint_begin(rota.step, int) is
 	'Choose from which checkpoint the present attempt of a step starts: the generation that was asked for, or the latest, or '
 	'one before a damaged one (p_below). Returns the checkpoint as internal.checkpoint_json does; generation 0: the attempt '
 	'starts from the beginning; kept: all generations that still exist; wait_s: seconds within which the checkpoint is to be '
-	'restored.';
+	'restored; hosts: as internal.checkpoint_hosts.';
 
 create function internal.checkpoint_restart_end(p_step rota.step, p_generation int) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$

@@ -270,6 +270,12 @@ select is(jsonb_typeof(api.checkpoint_list(t.uid('alice'), 'alice', t.request(:'
 select is(t.asked('alice', :'r'), format('%s.a not changed: it is not running (running) false, %1$s.a[0] checkpoint 2 is asked for false, %1$s.a[1] checkpoint 2 is asked for false', :r), 'all that run');
 select is(t.refused(format('select api.job_restart(t.uid(%L), %L, t.request(%L, %L))', 'alice', 'alice', :'r' || '.a', '{"generation": 1}')), 'RT422', 'a generation is that of one element');
 
+-- Steps on several nodes: their tasks learn where the nodes are.
+select t.job_with('alice', '{"driver": "dmtcp", "keep": 2}', '{"nodes_min": 2}') as w \gset
+update rota.node set address = 'host' || node_id where node_id in (1, 3);
+select t.start(:'w' || '.a', '{3,1}'), t.run(:'w' || '.a') \g /dev/null
+select is(t.says(:'w' || '.a', 'begin'), '{"kept": [], "hosts": ["host3", "host1"], "wait_s": 60, "generation": 0}', 'the hosts, in the order of the nodes');
+
 select is((select count(*) from t.wrong()), 0::bigint, 'everything adds up');
 select * from finish();
 rollback;

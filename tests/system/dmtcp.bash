@@ -82,6 +82,64 @@ talk_make() {
 		}
 	END
 	cc -std=gnu17 -O1 -Wall -Wextra -Werror -o "$PROGRAMS/talk" "$PROGRAMS/talk.c"
+	# Two tasks that send each other numbers as fast as they can, until there is a file go. Each checks what it receives.
+	sed '/int main/,$d' "$PROGRAMS/talk.c" >"$PROGRAMS/flood.c"
+	cat >>"$PROGRAMS/flood.c" <<-'END'
+		#include <poll.h>
+		enum { BLOCK = 8192 };
+		int main(void)
+		{
+			static long out[BLOCK], in[BLOCK];
+			int rank = atoi(getenv("ROTA_TASK_ID")), fd = rank == 0 ? listen_any() : connect_other(), ends = 0;
+			size_t put = 0, got = 0;
+			long sent = 0, received = 0;
+			ssize_t n = 1;
+			while (n != 0 || !ends) {
+				struct pollfd p = {.fd = fd, .events = (short)(ends ? POLLIN : POLLIN | POLLOUT)};
+				if (poll(&p, 1, 1000) < 0)
+					continue;
+				for (int i = 0; put == 0 && i < BLOCK; i++)
+					out[i] = sent * BLOCK + i;
+				if (p.revents & POLLOUT && (n = send(fd, (char *)out + put, sizeof out - put, MSG_DONTWAIT)) > 0)
+					put += (size_t)n;
+				if (put == sizeof out)
+					put = 0, sent++;
+				if (put == 0 && !ends && access("go", F_OK) == 0)
+					ends = shutdown(fd, SHUT_WR) == 0;
+				if (p.revents & (POLLIN | POLLHUP) && (n = recv(fd, (char *)in + got, sizeof in - got, MSG_DONTWAIT)) > 0)
+					got += (size_t)n;
+				for (int i = 0; got == sizeof in && i < BLOCK; i++)
+					if (in[i] != received * BLOCK + i)
+						return 1;
+				if (got == sizeof in) {
+					char name[32];
+					got = 0, received++;
+					snprintf(name, sizeof name, "received.%d", rank);
+					FILE *file = received % 100 == 0 ? fopen(name, "w") : NULL;
+					if (file && (fprintf(file, "%ld\n", received) < 0 || fclose(file) != 0))
+						return 1;
+				}
+				n = p.revents & (POLLIN | POLLHUP) ? n : 1;
+			}
+			return printf("all was received\n") < 0 || got != 0;
+		}
+	END
+	cc -std=gnu17 -O1 -Wall -Wextra -Werror -Wno-unused-function -o "$PROGRAMS/flood" "$PROGRAMS/flood.c"
+}
+
+# flood_submit [OPTION]...: a job of two tasks on two nodes that run flood, and have begun.
+flood_submit() {
+	rm -f at.* go port received.*
+	printf '#!/bin/bash\nTALK_HOST=%s %s/flood\necho "ended with $?"\n' "${TALK_HOST:-127.0.0.1}" "$PROGRAMS" >flood.sh
+	job=$(rota submit --parsable --checkpoint=dmtcp --run=tasks --nodes=2 --ntasks=2 --output=out.%t "$@" flood.sh)
+	eventually runs
+	flood_goes_on
+}
+
+# flood_goes_on: both tasks have received more.
+flood_goes_on() {
+	rm -f received.*
+	eventually eval '[ -s received.0 ] && [ -s received.1 ]'
 }
 
 # talk_submit TASKS NODES [OPTION]...: a job of so many tasks that run talk, and have come to the first gate.
@@ -89,7 +147,7 @@ talk_submit() {
 	local tasks=$1 nodes=$2
 	shift 2
 	rm -f at.* go port
-	printf '#!/bin/bash\n%s/talk\necho "ended with $?"\n' "$PROGRAMS" >talk.sh
+	printf '#!/bin/bash\nTALK_HOST=%s %s/talk\necho "ended with $?"\n' "${TALK_HOST:-127.0.0.1}" "$PROGRAMS" >talk.sh
 	job=$(owner rota submit --parsable --checkpoint=dmtcp --run=tasks --nodes="$nodes" --ntasks="$tasks" --output=out.%t "$@" talk.sh)
 	eventually runs
 	eventually [ -e at.1 ]

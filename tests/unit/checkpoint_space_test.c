@@ -74,10 +74,10 @@ static void space_is_looked_for(void **state)
 	struct err e;
 	int folder = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	pid_t pid = start(MAP_PRIVATE, PART, PART);
-	assert_true(dmtcp_space_suffices(folder, pid, &e));
+	assert_true(dmtcp_space_suffices(folder, dmtcp_space_count(pid), &e));
 	close(folder);
 	folder = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_false(dmtcp_space_suffices(folder, pid, &e));
+	assert_false(dmtcp_space_suffices(folder, dmtcp_space_count(pid), &e));
 	assert_non_null(strstr(e.message, "the images of the program may have "));
 	close(folder);
 	kill(pid, SIGKILL);

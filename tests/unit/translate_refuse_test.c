@@ -36,9 +36,11 @@ static void refused_lines(void **state)
 		     "have one script start the tasks with rota run, and save them together; or write --checkpoint=dmtcp "
 		     "--nodes=1"),
 		LINE(BASH "#ROTA --run=tasks --ntasks=2\n#ROTA --checkpoint=dmtcp\n", 3, "--checkpoint",
-		     "dmtcp saves tasks together only if they run on one node", "add --nodes=1"),
+		     "dmtcp saves tasks together only on a fixed number of nodes", "add --nodes=1, or another number"),
 		LINE(BASH "#ROTA --run=tasks --nodes=1-2 --ntasks=2\n#ROTA --checkpoint=dmtcp\n", 3, "--checkpoint",
-		     "dmtcp saves tasks together only if they run on one node", "add --nodes=1"),
+		     "dmtcp saves tasks together only on a fixed number of nodes", "add --nodes=1, or another number"),
+		LINE(BASH "#ROTA --run=tasks --nodes=2 --tmpdir\n#ROTA --checkpoint=dmtcp\n", 2, "--tmpdir",
+		     "dmtcp does not save what several nodes have in TMPDIR", "leave it out, or write --nodes=1"),
 		LINE(BASH "#ROTA --checkpoint=app --time=5 --checkpoint-before=5\n", 2, "--checkpoint-before",
 		     "the time before the limit is not shorter than --time", ""),
 		LINE("", 0, "", "the script is empty", NULL),
