@@ -217,6 +217,45 @@ flood_saved() {
 	talk_is_as_expected
 }
 
+# goes_on_from_one VICTIM...: what the command prints is killed while the second checkpoint is taken, and all go on from the first.
+goes_on_from_one() {
+	talk_expect
+	talk_submit 2 2
+	run -0 rota checkpoint "$job" --wait
+	pass_gate 1
+	run -0 rota checkpoint "$job"
+	eventually eval '[ -n "$(ls checkpoints/"$job".*/next.images/task.1)" ] || [ "$(states)" != "1 complete, 2 taking" ]'
+	kill -9 $("$@")
+	eventually has_left "$job"
+	[[ $(states) = "1 complete, 2 "* ]]
+	touch go
+	run -0 rota restart "$job"
+	talk_is_as_expected
+}
+
+@test "a task of another node is killed while it is saved" {
+	goes_on_from_one task_process 1 1
+}
+
+@test "the relay of the first node is killed while the step is saved" {
+	goes_on_from_one link_of first
+}
+
+@test "a task of another node is killed while it is restored" {
+	talk_expect
+	talk_submit 2 2
+	run -0 rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	touch go
+	run -0 rota restart "$job"
+	eventually eval '[ -s checkpoints/"$job".*/next.2.run/task.1 ]'
+	kill -9 "$(task_process 2 1)"
+	eventually eval '[ "$(rota show --json "$job" | jq -r ".jobs[0].steps[0].attempt")" -ge 3 ] || has_left "$job"'
+	run rota wait "$job"
+	[ "$status" = 0 ] || run -0 rota restart "$job"
+	talk_is_as_expected
+}
+
 @test "the keeper of another node is killed, and all go on from their checkpoint" {
 	talk_expect
 	talk_submit 2 2
