@@ -7,7 +7,7 @@ load restored
 load dmtcp
 
 setup_file() {
-	export DMTCP DRIVER=dmtcp NODES=4
+	export EVE=rbdn$$ DMTCP DRIVER=dmtcp NODES=4
 	export SPACE=rota-dmtcp-$$ LINK=rd$$
 	export NETWORK=198.$((18 + ($$ >> 14 & 1))).$(($$ >> 6 & 255)) LAST=$((($$ & 63) * 4)) # addresses of its own
 	DMTCP=$(dirname "$(command -v dmtcp_launch || echo /none/dmtcp_launch)")
@@ -15,8 +15,10 @@ setup_file() {
 	export LINKS
 	LINKS=$(mktemp -d "${TMPDIR:-/tmp}/rota-dmtcp.XXXXXX")
 	dmtcp_link
+	[ "$(id -u)" != 0 ] || users_add "$EVE"
 	restored_up --cpus 2 --set node.checkpoint_dmtcp="$LINKS" || return 1
 	talk_make
+	[ "$(id -u)" != 0 ] || folders_add "$EVE"
 }
 
 teardown_file() {
@@ -215,6 +217,21 @@ flood_saved() {
 	touch go
 	run -0 rota restart "$job"
 	talk_is_as_expected
+}
+
+@test "of another user than root: saved every so often, and the nodes are evacuated" {
+	need_root
+	owner() { as "$EVE" "$@"; }
+	cd "$ROTA_TEST_DIR/$EVE"
+	talk_expect
+	talk_submit 4 2 --checkpoint-interval=0:02
+	[ "$(stat -c '%a %U' checkpoints/"$job".*/next.1.run/link)" = "600 $EVE" ]
+	eventually eval '[ "$(sql "select count(*) from acct.checkpoint where job_id = $job and complete_at is not null")" -ge 2 ]'
+	run -0 rota migrate "$job"
+	eventually restored 2
+	touch go
+	talk_is_as_expected
+	[ "$(sql "select count(*) from acct.checkpoint where job_id = $job and reason = 'interval' and complete_at is null and message !~ 'attempt ended'")" = 0 ]
 }
 
 # goes_on_from_one VICTIM...: what the command prints is killed while the second checkpoint is taken, and all go on from the first.
