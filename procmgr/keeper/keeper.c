@@ -265,6 +265,7 @@ static void run_tasks(struct keeper *k, struct keeper_cache *cache)
 	keeper_manager_begin(k);
 	keeper_task_start(k);
 	keeper_wait(k, is_over, 0);
+	keeper_checkpoint_await(k);
 	if (k->task_count == 0)
 		keeper_wait(k, is_ended, 0);
 }

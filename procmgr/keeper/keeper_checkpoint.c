@@ -11,12 +11,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/clock.h"
 #include "lib/daemon.h"
 #include "lib/log.h"
 #include "procmgr/checkpoint/checkpoint.h"
+#include "procmgr/keeper/descendants.h"
 #include "procmgr/keeper/keeper_parts.h"
 
 /* END_S: seconds for rota-checkpoint after the tasks. It hashes the whole checkpoint and makes two reports, for each of which it
@@ -31,7 +35,28 @@ struct keeper_checkpoint {
 	int64_t next_at;    /* when --checkpoint-interval makes the next checkpoint due; 0: never */
 	int64_t limit_at;   /* the time limit before which the program was asked to save itself; 0: it was not asked */
 	const char *reason; /* reason in the file `asked`; NULL: the file does not exist */
+	dev_t device;	    /* file of `program` at the start of the attempt, if serves_nodes() */
+	ino_t inode;
+	int guard; /* handle of a child that runs `program`, for which keeper_checkpoint_await() waits; -1: none */
 };
+
+/* Does the coordinator of DMTCP, which tasks start on this node, also serve tasks of other nodes? */
+static bool serves_nodes(const struct keeper *k)
+{
+	return k->checkpoint && k->order->node_index == 0 && k->order->node_count > 1 && k->order->spec.per_task &&
+	       strcmp(k->order->spec.checkpoint, "dmtcp") == 0;
+}
+
+/* Note which file rota-checkpoint is. An update may replace it while the attempt runs. */
+static bool note_program(struct keeper *k, struct err *e)
+{
+	struct stat found;
+	if (stat(k->checkpoint->program, &found) < 0)
+		return err_sys(e, "could not read \"%s\"", k->checkpoint->program);
+	k->checkpoint->device = found.st_dev;
+	k->checkpoint->inode = found.st_ino;
+	return true;
+}
 
 bool keeper_checkpoint_open(struct keeper *k, struct err *e)
 {
@@ -41,7 +66,8 @@ bool keeper_checkpoint_open(struct keeper *k, struct err *e)
 	k->checkpoint->program = daemon_beside("rota-checkpoint", e);
 	k->checkpoint->asked = xasprintf("%s/spool/%s/asked", k->job->dir, k->name);
 	unlink(k->checkpoint->asked); /* remove the file of the keeper's last attempt */
-	return k->checkpoint->program != NULL;
+	k->checkpoint->guard = -1;
+	return k->checkpoint->program && (!serves_nodes(k) || note_program(k, e));
 }
 
 void keeper_checkpoint_close(struct keeper *k)
@@ -157,7 +183,7 @@ static bool is_leading(const struct keeper *k)
 
 void keeper_checkpoint_ask(struct keeper *k, const char *reason)
 {
-	if (!is_leading(k) || k->live == 0 || *k->cause || !write_reason(k, reason))
+	if (!is_leading(k) || !keeper_ending_is_running(k) || *k->cause || !write_reason(k, reason))
 		return;
 	const char *driver = k->order->spec.checkpoint;
 	bool is_app = strcmp(driver, "app") == 0, may_signal = is_app || strcmp(driver, "auto") == 0;
@@ -209,6 +235,56 @@ int64_t keeper_checkpoint_next(const struct keeper *k, int64_t limit_at)
 		return 0;
 	int64_t before = before_limit(k, limit_at), next = k->checkpoint->next_at;
 	return before == 0 || (next > 0 && next < before) ? next : before;
+}
+
+static bool is_child(const struct descendants_process *p, void *arg)
+{
+	(void)arg;
+	return p->parent == getpid();
+}
+
+/* Keep a handle of the process if it is a child of the keeper that runs rota-checkpoint. Only the keeper reaps its children, so the
+ * number of one does not change hands here. */
+static void note_guard(const struct descendants_process *p, void *checkpoint)
+{
+	struct keeper_checkpoint *c = checkpoint;
+	char link[64];
+	struct stat found;
+	snprintf(link, sizeof link, "/proc/%ld/exe", (long)p->pid);
+	if (c->guard < 0 && p->parent == getpid() && stat(link, &found) == 0 && found.st_dev == c->device &&
+	    found.st_ino == c->inode)
+		c->guard = pidfd_open(p->pid, 0);
+}
+
+/* Has the guard ended, and every other process of rota-checkpoint? A child that was reaped is unknown to waitid(). */
+static bool guard_is_gone(const struct keeper *k)
+{
+	struct keeper_checkpoint *c = k->checkpoint;
+	siginfo_t info;
+	while (c->guard >= 0 && waitid(P_PIDFD, (id_t)c->guard, &info, WEXITED | WNOHANG | WNOWAIT) < 0) {
+		close(c->guard);
+		c->guard = -1;
+		descendants_each(is_child, NULL, k->owner.uid, note_guard, c);
+	}
+	return c->guard < 0;
+}
+
+/* The guard (dmtcp_guard.c) is an orphan that runs rota-checkpoint, and ends with the coordinator, which ends with the last process that
+ * DMTCP runs, on whatever node. So the end of the guard, which SIGCHLD reports, ends the wait. A checkpoint that is being taken is also
+ * such a process. What else tasks have left here does not count.
+ *
+ * If a task of this node has failed, the job manager ends the tasks of the other nodes when this node is done, so the keeper does not
+ * wait. If the step is being ended, the others have the same grace time as the tasks here had. */
+void keeper_checkpoint_await(struct keeper *k)
+{
+	bool failed = k->failure != KEEPER_FAILURE_NONE || (!*k->cause && (k->exit_code != 0 || k->signal != 0));
+	if (!serves_nodes(k) || k->task_count == 0 || failed)
+		return;
+	descendants_each(is_child, NULL, k->owner.uid, note_guard, k->checkpoint);
+	k->lingers = k->checkpoint->guard >= 0;
+	if (k->lingers)
+		keeper_wait(k, guard_is_gone, 0);
+	k->lingers = false;
 }
 
 void keeper_checkpoint_end(struct keeper *k)

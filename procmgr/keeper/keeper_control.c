@@ -50,7 +50,7 @@ static void set_warning(struct keeper *k)
 /* Set the time limit in seconds from the start of the tasks, without suspensions; 0 means no limit. */
 static void set_limit(struct keeper *k, int64_t limit_s)
 {
-	bool runs = k->live > 0 && !k->suspended && !*k->cause && limit_s > 0 && limit_s < LIMIT_ENDLESS;
+	bool runs = keeper_ending_is_running(k) && !k->suspended && !*k->cause && limit_s > 0 && limit_s < LIMIT_ENDLESS;
 	k->timers->limit_s = limit_s;
 	k->timers->limit_at = runs ? k->tasks[0].started_at + limit_s * 1000000 + k->timers->paused : 0;
 	set_warning(k);
@@ -71,20 +71,20 @@ void keeper_control_start(struct keeper *k)
 /* Do the time limit and its warning signal still apply? Not once all tasks have ended or the attempt is being ended. */
 static bool has_limit(const struct keeper *k)
 {
-	return k->live > 0 && !*k->cause;
+	return keeper_ending_is_running(k) && !*k->cause;
 }
 
 /* Has the step processes, and is it neither suspended nor being ended? */
 static bool can_suspend(const struct keeper *k)
 {
-	return !k->suspended && (k->live > 0 || k->manager) && !*k->cause;
+	return !k->suspended && (keeper_ending_is_running(k) || k->manager) && !*k->cause;
 }
 
 /* Stop the processes. `gives`: the step's GPUs are given back if no process can reach them then. */
 static void stop_step(struct keeper *k, bool gives)
 {
 	keeper_sweep_freeze(k, true);
-	if (k->live == 0)
+	if (!keeper_ending_is_running(k))
 		return; /* a node without tasks of the script: a node with tasks reports that the step is suspended */
 	k->timers->paused_at = clock_boot_us();
 	set_limit(k, k->timers->limit_s);

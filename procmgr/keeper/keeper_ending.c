@@ -15,10 +15,16 @@
 
 enum { AGAIN_USEC = 1000000 };
 
+bool keeper_ending_is_running(const struct keeper *k)
+{
+	return k->live > 0 || k->lingers;
+}
+
 bool keeper_ending_is_busy(const struct keeper *k)
 {
-	return k->live > 0 || (k->hook && k->hook->users &&
-			       (k->phase < KEEPER_DONE || k->lease_lost || k->stage_out == KEEPER_STAGE_OUT_ENDING));
+	return keeper_ending_is_running(k) ||
+	       (k->hook && k->hook->users &&
+		(k->phase < KEEPER_DONE || k->lease_lost || k->stage_out == KEEPER_STAGE_OUT_ENDING));
 }
 
 void keeper_ending_request(struct keeper *k, enum keeper_request request)

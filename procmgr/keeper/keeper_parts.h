@@ -180,7 +180,8 @@ struct keeper {
 	bool has_slow_start;	   /* keeper_task.c: a task was slow to start, so the memory that it reads is never freed */
 	int exit_code, signal;	   /* keeper_task.c: highest exit code of the tasks here, and the signal that ended one */
 	struct keeper_checkpoint *checkpoint; /* keeper_checkpoint.c; NULL for a step without --checkpoint */
-	struct keeper_hook *hook;	      /* keeper_hook.c: the hook that runs; NULL if there is none */
+	bool lingers; /* keeper_checkpoint.c: all tasks here have ended, but those of other nodes need a process here */
+	struct keeper_hook *hook; /* keeper_hook.c: the hook that runs; NULL if there is none */
 
 	enum keeper_phase phase;	 /* keeper_record.c */
 	enum keeper_request request;	 /* keeper_ending.c */
@@ -223,6 +224,8 @@ void keeper_control_open(struct keeper *k);		   /* take the time limit from the 
 void keeper_control_start(struct keeper *k);		   /* let the time limit run, since the tasks have started */
 
 /* keeper_ending.c */
+/* Do tasks run here, or does the node still serve those of other nodes? */
+bool keeper_ending_is_running(const struct keeper *k);
 /* Does a process of the user run that gets signals and is ended with the attempt? Site hooks do not count, since they have a time
  * limit of their own. Nor do user epilogs and transfers after the tasks, unless the node's lease has run out, or the transfers
  * are cancelled. */
@@ -381,6 +384,8 @@ void keeper_checkpoint_limit(struct keeper *k, int64_t limit_at);
 void keeper_checkpoint_poll(struct keeper *k, int64_t now, int64_t limit_at);
 /* returns when to call keeper_checkpoint_poll() next; 0: never */
 int64_t keeper_checkpoint_next(const struct keeper *k, int64_t limit_at);
+/* After the tasks of this node have ended: wait as long as those of other nodes need a process here. */
+void keeper_checkpoint_await(struct keeper *k);
 /* After the tasks have ended: keep the checkpoints if the step is to run again, remove all of them if it has completed. */
 void keeper_checkpoint_end(struct keeper *k);
 
