@@ -243,17 +243,27 @@ static bool is_child(const struct descendants_process *p, void *arg)
 	return p->parent == getpid();
 }
 
-/* Keep a handle of the process if it is a child of the keeper that runs rota-checkpoint. Only the keeper reaps its children, so the
- * number of one does not change hands here. */
-static void note_guard(const struct descendants_process *p, void *checkpoint)
+/* Does the process run rota-checkpoint? Call this for children of the keeper, whose numbers do not change hands: only the keeper reaps
+ * them. */
+static bool runs_program(const struct keeper *k, pid_t child)
 {
-	struct keeper_checkpoint *c = checkpoint;
 	char link[64];
 	struct stat found;
-	snprintf(link, sizeof link, "/proc/%ld/exe", (long)p->pid);
-	if (c->guard < 0 && p->parent == getpid() && stat(link, &found) == 0 && found.st_dev == c->device &&
-	    found.st_ino == c->inode)
-		c->guard = pidfd_open(p->pid, 0);
+	snprintf(link, sizeof link, "/proc/%ld/exe", (long)child);
+	return stat(link, &found) == 0 && found.st_dev == k->checkpoint->device && found.st_ino == k->checkpoint->inode;
+}
+
+/* Keep a handle of the process if it is a child of the keeper that runs rota-checkpoint. */
+static void note_guard(const struct descendants_process *p, void *keeper)
+{
+	const struct keeper *k = keeper;
+	if (k->checkpoint->guard < 0 && is_child(p, NULL) && runs_program(k, p->pid))
+		k->checkpoint->guard = pidfd_open(p->pid, 0);
+}
+
+static void find_guard(const struct keeper *k)
+{
+	descendants_each(is_child, NULL, k->owner.uid, note_guard, (void *)k);
 }
 
 /* Has the guard ended, and every other process of rota-checkpoint? A child that was reaped is unknown to waitid(). */
@@ -264,14 +274,14 @@ static bool guard_is_gone(const struct keeper *k)
 	while (c->guard >= 0 && waitid(P_PIDFD, (id_t)c->guard, &info, WEXITED | WNOHANG | WNOWAIT) < 0) {
 		close(c->guard);
 		c->guard = -1;
-		descendants_each(is_child, NULL, k->owner.uid, note_guard, c);
+		find_guard(k);
 	}
 	return c->guard < 0;
 }
 
-/* The guard (dmtcp_guard.c) is an orphan that runs rota-checkpoint, and ends with the coordinator, which ends with the last process that
+/* The guard (dmtcp_guard.c) is an orphan that runs rota-checkpoint. It ends with the coordinator, and this with the last process that
  * DMTCP runs, on whatever node. So the end of the guard, which SIGCHLD reports, ends the wait. A checkpoint that is being taken is also
- * such a process. What else tasks have left here does not count.
+ * such a process. What else the tasks of this node have left is killed, as after other tasks: DMTCP would wait for it too.
  *
  * If a task of this node has failed, the job manager ends the tasks of the other nodes when this node is done, so the keeper does not
  * wait. If the step is being ended, the others have the same grace time as the tasks here had. */
@@ -280,10 +290,13 @@ void keeper_checkpoint_await(struct keeper *k)
 	bool failed = k->failure != KEEPER_FAILURE_NONE || (!*k->cause && (k->exit_code != 0 || k->signal != 0));
 	if (!serves_nodes(k) || k->task_count == 0 || failed)
 		return;
-	descendants_each(is_child, NULL, k->owner.uid, note_guard, k->checkpoint);
-	k->lingers = k->checkpoint->guard >= 0;
-	if (k->lingers)
-		keeper_wait(k, guard_is_gone, 0);
+	find_guard(k);
+	if (k->checkpoint->guard < 0)
+		return;
+	k->lingers = true;
+	keeper_manager_end(k);
+	keeper_sweep_others(k, runs_program);
+	keeper_wait(k, guard_is_gone, 0);
 	k->lingers = false;
 }
 

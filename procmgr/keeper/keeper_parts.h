@@ -420,7 +420,9 @@ void keeper_sweep_freeze(struct keeper *k, bool frozen); /* stop every process o
 void keeper_sweep_kill(struct keeper *k);
 void keeper_sweep_expect(struct keeper *k); /* call before a process of the user starts */
 bool keeper_sweep_user(struct keeper *k);   /* kill processes until no process of the user is left */
-bool keeper_sweep_all(struct keeper *k);    /* kill processes until no process of the attempt is left */
+/* Kill the user's processes below the keeper, but not those children that are spared, and their descendants. */
+void keeper_sweep_others(struct keeper *k, bool (*is_spared)(const struct keeper *k, pid_t child));
+bool keeper_sweep_all(struct keeper *k); /* kill processes until no process of the attempt is left */
 
 /* keeper_record.c: records are buffered, and keeper_record_flush writes them together. `brief`: the tasks of the keeper's last
  * attempt were brief. */

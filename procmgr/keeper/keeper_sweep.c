@@ -107,6 +107,18 @@ static bool kill_left(struct keeper *k)
 	return true;
 }
 
+/* Children of the keeper that are spared, with their descendants. */
+struct spared {
+	bool (*is_spared)(const struct keeper *k, pid_t child);
+	const struct keeper *k;
+};
+
+static bool is_other_child(const struct descendants_process *p, void *arg)
+{
+	const struct spared *spared = arg;
+	return is_child(p, NULL) && !spared->is_spared(spared->k, p->pid);
+}
+
 static bool sweep_never(const struct keeper *k)
 {
 	(void)k;
@@ -127,6 +139,14 @@ static bool kill_all(struct keeper *k, bool (*kill_some)(struct keeper *k))
 	}
 	k->killed_at = 0;
 	return true;
+}
+
+void keeper_sweep_others(struct keeper *k, bool (*is_spared)(const struct keeper *k, pid_t child))
+{
+	struct spared spared = {is_spared, k};
+	int64_t deadline = clock_boot_us() + SWEEP_MOST_USEC;
+	while (descendants_kill(is_other_child, &spared, k->owner.uid) && clock_boot_us() < deadline)
+		keeper_wait(k, sweep_never, clock_boot_us() + PAUSE_USEC);
 }
 
 void keeper_sweep_expect(struct keeper *k)
