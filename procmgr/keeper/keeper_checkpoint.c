@@ -217,7 +217,7 @@ void keeper_checkpoint_limit(struct keeper *k, int64_t limit_at)
 
 void keeper_checkpoint_poll(struct keeper *k, int64_t now, int64_t limit_at)
 {
-	if (!is_leading(k) || k->suspended)
+	if (!is_leading(k) || k->suspended || k->lingers)
 		return;
 	int64_t before = before_limit(k, limit_at);
 	if (before > 0 && now >= before) {
@@ -231,7 +231,7 @@ void keeper_checkpoint_poll(struct keeper *k, int64_t now, int64_t limit_at)
 
 int64_t keeper_checkpoint_next(const struct keeper *k, int64_t limit_at)
 {
-	if (!is_leading(k) || k->suspended)
+	if (!is_leading(k) || k->suspended || k->lingers)
 		return 0;
 	int64_t before = before_limit(k, limit_at), next = k->checkpoint->next_at;
 	return before == 0 || (next > 0 && next < before) ? next : before;
