@@ -13,7 +13,35 @@
 #include "procmgr/checkpoint/process_tree.h"
 #include "procmgr/checkpoint/program_file.h"
 
-/* dmtcp_command lists processes as NAME[VIRTUAL PID:PID]@HOST. */
+/* Does a line of the list end its process with "]@HOST"? A comma or the address of the host follows. */
+static bool line_is_of_host(const char *line, size_t length, const char *host)
+{
+	size_t size = strlen(host);
+	const char *at = line, *end = line + length;
+	while ((at = memmem(at, (size_t)(end - at), "]@", 2))) {
+		at += 2;
+		if ((size_t)(end - at) >= size && memcmp(at, host, size) == 0 && (at + size == end || strchr(",(", at[size])))
+			return true;
+	}
+	return false;
+}
+
+void dmtcp_process_keep_host(char *list, const char *host)
+{
+	char *kept = list;
+	for (char *line = list, *next; *line; line = next) {
+		next = strchrnul(line, '\n');
+		size_t length = (size_t)(next - line);
+		next += *next == '\n';
+		if (!line_is_of_host(line, length, host))
+			continue;
+		memmove(kept, line, (size_t)(next - line));
+		kept += next - line;
+	}
+	*kept = '\0';
+}
+
+/* dmtcp_command lists processes as NAME[VIRTUAL PID:PID]@HOST, one a line. */
 bool dmtcp_process_is_listed(const char *list, pid_t pid)
 {
 	char entry[32];

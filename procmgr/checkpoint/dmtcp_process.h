@@ -7,6 +7,9 @@
 
 #include "lib/err.h"
 
+/* Keep only the processes of this host in `list`, the output of dmtcp_command for a step on several nodes, whose processes may have equal
+ * numbers. `host`: the host's name by uname(2), as DMTCP shows it. */
+void dmtcp_process_keep_host(char *list, const char *host);
 /* Is the process in `list`, the output of dmtcp_command? */
 bool dmtcp_process_is_listed(const char *list, pid_t pid);
 /* Is each process of the step in `list`? If not, the error names the first that is not. `root`: the

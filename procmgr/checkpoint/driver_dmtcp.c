@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -208,8 +209,11 @@ static void watch_restart(int port, void *arg)
  * process of task 0. */
 static bool all_are_known(const struct driver_use *use, int port, int root, char *list, struct err *e)
 {
+	struct utsname own;
 	if (dmtcp_command(use, port, "--list", COMMAND_S, list, LIST_SIZE) != 0)
 		return err_set(e, "the coordinator of DMTCP does not answer");
+	if (dmtcp_tasks_nodes() > 1 && uname(&own) == 0)
+		dmtcp_process_keep_host(list, own.nodename);
 	char *coordinator = xasprintf("%s/dmtcp_coordinator", use->folder), *run = run_path("");
 	bool known = dmtcp_tasks_all_listed(run, list, e) && dmtcp_process_all_listed(root, list, coordinator, e);
 	free(run);

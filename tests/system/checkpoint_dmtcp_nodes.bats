@@ -16,13 +16,14 @@ setup_file() {
 	LINKS=$(mktemp -d "${TMPDIR:-/tmp}/rota-dmtcp.XXXXXX")
 	dmtcp_link
 	[ "$(id -u)" != 0 ] || users_add "$EVE"
-	restored_up --cpus 2 --set node.checkpoint_dmtcp="$LINKS" || return 1
+	restored_up --cpus 2 --set node.checkpoint_dmtcp="$LINKS" --set node.lease=20 --set node.lease_margin=10 --set nodemgr.period=1 || return 1
 	talk_make
 	[ "$(id -u)" != 0 ] || folders_add "$EVE"
 }
 
 teardown_file() {
 	local status=0 node
+	[ -n "${LINKS:-}" ] || return 0
 	restored_down || status=1
 	for node in 3 4; do
 		[ "$(id -u)" != 0 ] || ! ip netns list | grep -qw "$SPACE-$node" || ip netns del "$SPACE-$node"
@@ -205,6 +206,67 @@ flood_saved() {
 	eventually eval '[ ! -e checkpoints ]'
 }
 
+# ends_first COMMAND...: a job of two tasks, of which task 0 runs the command, and task 1 waits for a file go. Returns when task 0 has ended
+# with code 0, and its node has not.
+ends_first() {
+	rm -f begun go out.*
+	printf '#!/bin/bash\nif [ "$ROTA_TASK_ID" = 0 ]; then\n\t%s\n\texit\nfi\ntrap "echo ended by TERM; exit 9" TERM\n: >begun\nuntil [ -e go ]; do sleep 0.05; done\necho "ended well"\n' "$*" >first.sh
+	job=$(rota submit --parsable --checkpoint=dmtcp --run=tasks --nodes=2 --ntasks=2 --output=out.%t first.sh)
+	eventually [ -e begun ]
+	eventually eval '[ "$(sql "select exit_code from acct.task where job_id = $job and task = 0")" = 0 ]'
+	sleep 1
+	runs
+	pgrep -f "rota-link first .*checkpoints/$job[.]"
+}
+
+@test "task 0 has ended: the tasks of other nodes go on and end well, and a checkpoint is refused" {
+	ends_first true
+	run -1 rota checkpoint "$job" --wait
+	[[ $output = *"task 0 has ended, so the tasks cannot be saved together any more" ]]
+	touch go
+	run -0 rota wait "$job"
+	[ "$(cat out.1)" = "ended well" ]
+	eventually has_left "$job"
+	[ ! -e checkpoints ]
+	run ! pgrep -f "rota-link .*checkpoints/$job[.]"
+}
+
+@test "task 0 has ended, and left processes behind: these are killed, and the tasks of other nodes go on" {
+	ends_first "{ : >left.1; exec sleep 36$$; } & { : >left.2; exec $PROGRAMS/static >/dev/null; } & until [ -e left.1 ] && [ -e left.2 ]; do sleep 0.05; done; sleep 1"
+	run ! pgrep -f "^sleep 36$$|^$PROGRAMS/static"
+	touch go
+	run -0 rota wait "$job"
+	[ "$(cat out.1)" = "ended well" ]
+	eventually has_left "$job"
+	[ ! -e checkpoints ]
+}
+
+@test "task 0 has ended: the step is suspended and resumed, cancelled with its grace time, and ended at its time limit" {
+	ends_first true
+	run -0 rota suspend "$job"
+	eventually eval '[ "$(rota show --json "$job" | jq -r ".jobs[0].steps[0].state")" = suspended ]'
+	run -0 rota resume "$job"
+	eventually runs
+	run -0 rota cancel "$job"
+	eventually has_left "$job"
+	grep -qx "ended by TERM" out.1
+	ends_first true
+	run -0 rota modify "$job" --time=0:01
+	run -9 rota wait "$job"
+	eventually has_left "$job"
+	[ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0].state')" = timeout ]
+	grep -qx "ended by TERM" out.1
+}
+
+@test "task 0 fails: the tasks of other nodes are ended" {
+	rm -f begun
+	printf '#!/bin/bash\nif [ "$ROTA_TASK_ID" = 0 ]; then\n\tuntil [ -e begun ]; do sleep 0.05; done\n\texit 3\nfi\n: >begun\nsleep 3600\n' >fails.sh
+	job=$(rota submit --parsable --checkpoint=dmtcp --run=tasks --nodes=2 --ntasks=2 --output=out.%t fails.sh)
+	run ! rota wait "$job"
+	[ "$(sql "select exit_code from acct.task where job_id = $job and task = 0")" = 3 ]
+	eventually has_left "$job"
+}
+
 @test "a relay that is killed fails the checkpoint, and the step goes on from the one before" {
 	talk_expect
 	talk_submit 2 2
@@ -229,9 +291,9 @@ flood_saved() {
 	eventually eval '[ "$(sql "select count(*) from acct.checkpoint where job_id = $job and complete_at is not null")" -ge 2 ]'
 	run -0 rota migrate "$job"
 	eventually restored 2
+	[ "$(sql "select count(*) from acct.checkpoint where job_id = $job and reason = 'interval' and complete_at is null and message !~ 'attempt ended'")" = 0 ]
 	touch go
 	talk_is_as_expected
-	[ "$(sql "select count(*) from acct.checkpoint where job_id = $job and reason = 'interval' and complete_at is null and message !~ 'attempt ended'")" = 0 ]
 }
 
 # goes_on_from_one VICTIM...: what the command prints is killed while the second checkpoint is taken, and all go on from the first.
@@ -303,6 +365,7 @@ goes_on_from_one() {
 # own_networks: move the nodes n3 and n4 to hosts of their own, which are network namespaces with a link between them.
 own_networks() {
 	local node left
+	! ip netns list | grep -qw "$SPACE-3" || return 0
 	for node in 3 4; do ip netns add "$SPACE-$node"; done
 	ip link add "${LINK}3" netns "$SPACE-3" type veth peer name "${LINK}4" netns "$SPACE-4"
 	printf '127.0.0.1 localhost\n%s rota-host-3\n%s rota-host-4\n' "$NETWORK.$((LAST + 1))" "$NETWORK.$((LAST + 2))" >"$ROTA_TEST_DIR/hosts"
@@ -327,4 +390,24 @@ own_networks() {
 	flood_submit --nodelist=n3,n4
 	flood_saved "${ROTA_SAVES:-2}"
 	[ "$(step_nodes)" = "n3,n4" ]
+}
+
+@test "a node is lost with all of its processes: the step goes on from its checkpoint on other nodes" {
+	need_root
+	own_networks
+	run -0 rota admin node drain n1,n2 --reason=later
+	talk_expect
+	TALK_HOST=$NETWORK.$((LAST + 1)) talk_submit 2 2
+	[ "$(step_nodes)" = "n3,n4" ]
+	run -0 rota admin node resume n1,n2
+	run -0 rota checkpoint "$job" --wait
+	pass_gate 1
+	kill -9 $(ip netns pids "$SPACE-4")
+	is_elsewhere() { [ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0] | "\(.attempt) \(.state)"')" = "2 running" ]; }
+	eventually is_elsewhere || eventually is_elsewhere # the lease of the node ends first
+	eventually restored 2
+	[[ $(step_nodes) != *n4* ]]
+	run -0 rota checkpoint "$job" --wait # on hosts with other names
+	touch go
+	talk_is_as_expected
 }

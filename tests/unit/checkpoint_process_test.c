@@ -93,12 +93,29 @@ static void other_process_is_named(void **state)
 	assert_non_null(strstr(e.message, "does not run under DMTCP"));
 }
 
+static void other_hosts_are_dropped(void **state)
+{
+	(void)state;
+	char list[] = "Client List:\n#, PROG[virtPID:realPID]@HOST, DMTCP-UNIQUEPID, STATE, BARRIER\n"
+		      "1, a[40000:7]@n1, 1-2-3, RUNNING, \n2, b[41000:7]@n10, 1-2-3, RUNNING, \n3, c@n1, d[42000:8]@n1, 1-2-3, "
+		      "RUNNING, \n"
+		      "4, e[43000:9]@n1(10.0.0.1), 1-2-3, RUNNING, \n5, f[44000:10]@n2, 1-2-3, RUNNING, \n";
+	dmtcp_process_keep_host(list, "n1");
+	assert_string_equal(list, "1, a[40000:7]@n1, 1-2-3, RUNNING, \n3, c@n1, d[42000:8]@n1, 1-2-3, RUNNING, \n"
+				  "4, e[43000:9]@n1(10.0.0.1), 1-2-3, RUNNING, \n");
+	assert_true(dmtcp_process_is_listed(list, 9));
+	assert_false(dmtcp_process_is_listed(list, 10));
+	dmtcp_process_keep_host(list, "n3");
+	assert_string_equal(list, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_are_listed),
 		cmocka_unit_test(substep_is_named),
 		cmocka_unit_test(other_process_is_named),
+		cmocka_unit_test(other_hosts_are_dropped),
 	};
 	return cmocka_run_group_tests(tests, setup_group, teardown_group);
 }
