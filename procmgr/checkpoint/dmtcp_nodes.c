@@ -256,14 +256,30 @@ static bool read_answer(const char *run, int node, const char *question, char an
 	return true;
 }
 
+/* Have the tasks of a node ended well? The node says so by a file beside the folder of the attempt (checkpoint_tasks.c). */
+static bool node_is_over(const char *run, int node)
+{
+	char *path = xasprintf("%.*s.over.%d", (int)(strlen(run) - strlen(".run")), run, node);
+	bool over = access(path, F_OK) == 0;
+	free(path);
+	return over;
+}
+
 /* Wait for the answer of a node, and add its bytes. */
 static bool await_answer(const char *run, int node, const char *question, int64_t until, int64_t *bytes, struct err *e)
 {
 	char answer[LINE_SIZE];
 	long long more;
-	bool answered;
-	while (!(answered = read_answer(run, node, question, answer)) && clock_boot_us() < until)
+	bool answered, over = false;
+	while (!(answered = read_answer(run, node, question, answer)) && !(over = node_is_over(run, node)) &&
+	       clock_boot_us() < until)
 		node_pause(PAUSE_NS);
+	if (over)
+		return err_set(
+			e,
+			"the tasks of node %d of the step, counted from 0, have ended, so the tasks cannot be saved together "
+			"any more",
+			node);
 	if (!answered)
 		return err_set(e, "node %d of the step, counted from 0, does not say whether its processes can be saved", node);
 	if (sscanf(answer, "yes %lld", &more) != 1)

@@ -199,7 +199,7 @@ flood_saved() {
 	eventually [ -e begun ]
 	eventually eval '[ -e checkpoints/"$job".*/next.1.over.1 ]'
 	run -1 rota checkpoint "$job" --wait
-	[[ $output = *"node 1 of the step, counted from 0, does not say whether its processes can be saved" ]]
+	[[ $output = *"the tasks of node 1 of the step, counted from 0, have ended, so the tasks cannot be saved together any more" ]]
 	[ -e checkpoints ]
 	touch go
 	run -0 rota wait "$job"

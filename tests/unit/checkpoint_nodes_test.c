@@ -105,6 +105,22 @@ static void one_node_refuses(void **state)
 	assert_string_equal(e.message, "process 7 would not be saved");
 }
 
+static void node_that_is_over_is_named(void **state)
+{
+	(void)state;
+	char run[128];
+	int64_t bytes = 0;
+	struct err e;
+	snprintf(run, sizeof run, "%s/next.3.run", dir);
+	assert_int_equal(mkdir(run, 0700), 0);
+	write_file("next.3.over.1", "");
+	assert_true(dmtcp_nodes_prepare(run, &e));
+	assert_false(dmtcp_nodes_ask(run, &bytes, &e));
+	assert_string_equal(
+		e.message,
+		"the tasks of node 1 of the step, counted from 0, have ended, so the tasks cannot be saved together any more");
+}
+
 static void unprepared_node_asks_nobody(void **state)
 {
 	(void)state;
@@ -160,6 +176,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(all_nodes_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_node_refuses, setup, teardown),
+		cmocka_unit_test_setup_teardown(node_that_is_over_is_named, setup, teardown),
 		cmocka_unit_test_setup_teardown(unprepared_node_asks_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(processes_are_of_their_node, setup, teardown),
 		cmocka_unit_test_setup_teardown(last_node_is_over, setup, teardown),
