@@ -17,7 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,6 +47,55 @@ char *dmtcp_nodes_program(const char *name, struct err *e)
 	err_sys(e, "could not read \"%s\", which steps with several nodes need", path);
 	free(path);
 	return NULL;
+}
+
+/* Open the library that dmtcp_launch loads. Returns a descriptor, -1 if it is not where DMTCP installs it. */
+static int library_open(const char *folder)
+{
+	static const char *const places[] = {"lib/dmtcp", "lib64/dmtcp"};
+	char *program = xasprintf("%s/dmtcp_launch", folder), *real = realpath(program, NULL);
+	int fd = -1;
+	for (size_t i = 0; real && fd < 0 && i < sizeof places / sizeof *places; i++) {
+		char *path = xasprintf("%.*s/../%s/libdmtcp.so", (int)(strrchr(real, '/') - real), real, places[i]);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		free(path);
+	}
+	free(real);
+	free(program);
+	return fd;
+}
+
+/* Returns the first of the names that the library lacks, NULL: it has all. Names of symbols and of barriers both end with a NUL. */
+static const char *library_lacks(const char *bytes, size_t size)
+{
+	static const char *const names[] = {
+		"_ZN5jalib9JSockAddr3ANYE",	   "dmtcp_local_barrier",   "dmtcp_global_barrier",
+		"dmtcp_protected_environ_fd",	   "dmtcp_is_protected_fd", "Socket::Restart_Post_Restart",
+		"Socket::Restart_Ns_Send_Queries", "Socket::Restart_Refill"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!memmem(bytes, size, names[i], strlen(names[i]) + 1))
+			return names[i];
+	return NULL;
+}
+
+bool dmtcp_nodes_library_fits(const char *folder, struct err *e)
+{
+	struct stat s;
+	const char *missing = NULL;
+	int fd = library_open(folder);
+	void *bytes = MAP_FAILED;
+	if (fd >= 0 && fstat(fd, &s) == 0 && s.st_size > 0)
+		bytes = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (fd >= 0)
+		close(fd);
+	if (bytes != MAP_FAILED) {
+		missing = library_lacks(bytes, (size_t)s.st_size);
+		munmap(bytes, (size_t)s.st_size);
+	}
+	return !missing ||
+	       err_set(e,
+		       "the DMTCP in \"%s\" does not save tasks on several nodes, as its library lacks \"%s\"; write --nodes=1",
+		       folder, missing);
 }
 
 /* Find the address from which this node reaches `host`, by a UDP socket, which sends nothing. */

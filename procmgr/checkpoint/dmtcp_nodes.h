@@ -22,6 +22,9 @@ struct dmtcp_node {
 
 /* Returns the path of a program of Rota's that steps with several nodes need on each, malloc'ed; NULL with an error. */
 char *dmtcp_nodes_program(const char *name, struct err *e);
+/* Has the library of DMTCP what rota-dmtcp-nodes.so uses? `folder`: folder of DMTCP's programs. A library that is not where DMTCP installs it
+ * is not checked. */
+bool dmtcp_nodes_library_fits(const char *folder, struct err *e);
 /* Store in ROTA_CHECKPOINT_ADDRESS the address at which processes of other nodes reach those of this one. `hosts`: the hosts of all
  * nodes. */
 bool dmtcp_nodes_export(const json_t *hosts, struct err *e);

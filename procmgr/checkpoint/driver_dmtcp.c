@@ -88,6 +88,8 @@ static bool dmtcp_detect(const struct driver_use *use, const char *program, stru
 				  "site may start");
 	if (program && dmtcp_tasks_nodes() > 1 && *dmtcp_variable("ROTA_TMPDIR"))
 		return err_set(e, "DMTCP does not save what the nodes of a step have in TMPDIR (--tmpdir)");
+	if (program && dmtcp_tasks_nodes() > 1 && !dmtcp_nodes_library_fits(use->folder, e))
+		return false;
 	return !program || (dir_is_safe(use->dir, e) && program_file_is_dynamic(program, e));
 }
 

@@ -171,6 +171,43 @@ static void last_node_is_over(void **state)
 	assert_true(checkpoint_tasks_are_over(&step));
 }
 
+/* Write the library of DMTCP, with these names. */
+static void write_library(const char *const *names, size_t count)
+{
+	char path[128];
+	snprintf(path, sizeof path, "%s/lib/dmtcp/libdmtcp.so", dir);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(fwrite(names[i], strlen(names[i]) + 1, 1, file), 1);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void library_that_lacks_a_name_is_refused(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"dmtcp_local_barrier",	    "dmtcp_global_barrier",
+					    "dmtcp_protected_environ_fd",   "dmtcp_is_protected_fd",
+					    "Socket::Restart_Post_Restart", "Socket::Restart_Ns_Send_Queries",
+					    "Socket::Restart_Refill",	    "_ZN5jalib9JSockAddr3ANYE"};
+	const size_t count = sizeof names / sizeof *names;
+	char folder[192];
+	struct err e;
+	snprintf(folder, sizeof folder, "mkdir -p %s/bin %s/lib/dmtcp", dir, dir);
+	assert_int_equal(system(folder), 0);
+	write_file("bin/dmtcp_launch", "program\n");
+	snprintf(folder, sizeof folder, "%s/bin", dir);
+	assert_true(dmtcp_nodes_library_fits(folder, &e)); /* it is elsewhere */
+	write_library(names, count);
+	assert_true(dmtcp_nodes_library_fits(folder, &e));
+	write_library(names, count - 1);
+	assert_false(dmtcp_nodes_library_fits(folder, &e));
+	assert_non_null(strstr(e.message, "as its library lacks \"_ZN5jalib9JSockAddr3ANYE\""));
+	write_library(names + 1, count - 1);
+	assert_false(dmtcp_nodes_library_fits(folder, &e));
+	assert_non_null(strstr(e.message, "as its library lacks \"dmtcp_local_barrier\""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +217,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(unprepared_node_asks_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(processes_are_of_their_node, setup, teardown),
 		cmocka_unit_test_setup_teardown(last_node_is_over, setup, teardown),
+		cmocka_unit_test_setup_teardown(library_that_lacks_a_name_is_refused, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
