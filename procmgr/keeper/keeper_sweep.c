@@ -1,9 +1,10 @@
 /* keeper_sweep.c - signals, stops and kills all processes of a step.
  *
- * Called by: keeper.c, keeper_ending.c, keeper_control.c, keeper_task.c and keeper_lease.c. With a cgroup, the step's processes
- * are those in the cgroup, even in another PID namespace. Without a cgroup, they are the keeper's descendants in any session: the
- * keeper is a subreaper, so every orphan becomes its child.
- * Invariants: with a cgroup, no process outside it is signalled; without one, only descendants of the keeper are signalled. */
+ * Called by: keeper.c, keeper_ending.c, keeper_control.c, keeper_task.c, keeper_lease.c and keeper_checkpoint.c. With a cgroup, the
+ * step's processes are those in the cgroup, even in another PID namespace. Without a cgroup, they are the keeper's descendants in
+ * any session: the keeper is a subreaper, so every orphan becomes its child.
+ * Invariants: with a cgroup, no process outside it is signalled, except by keeper_sweep_others(); that function, and all of them
+ * without a cgroup, signal only descendants of the keeper. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
