@@ -145,9 +145,11 @@ static bool kill_all(struct keeper *k, bool (*kill_some)(struct keeper *k))
 void keeper_sweep_others(struct keeper *k, bool (*is_spared)(const struct keeper *k, pid_t child))
 {
 	struct spared spared = {is_spared, k};
-	int64_t deadline = clock_boot_us() + SWEEP_MOST_USEC;
-	while (descendants_kill(is_other_child, &spared, k->owner.uid) && clock_boot_us() < deadline)
-		keeper_wait(k, sweep_never, clock_boot_us() + PAUSE_USEC);
+	int64_t deadline = clock_boot_us() + SWEEP_MOST_USEC, pause = PAUSE_USEC;
+	while (descendants_kill(is_other_child, &spared, k->owner.uid) && clock_boot_us() < deadline) {
+		keeper_wait(k, sweep_never, clock_boot_us() + pause);
+		pause = pause * 2 < PAUSE_MOST_USEC ? pause * 2 : PAUSE_MOST_USEC;
+	}
 }
 
 void keeper_sweep_expect(struct keeper *k)
