@@ -27,6 +27,10 @@
  * may wait CALL_LONG_S: a hook has less time. CHOOSE_S: seconds in which rota-checkpoint chooses a driver. */
 enum { END_S = 3600, CHOOSE_S = 30 };
 
+/* DMTCP_EXIT: the exit code with which DMTCP ends processes that have lost their coordinator. CAUSE_S: seconds in which the job manager finds
+ * out why they have. */
+enum { DMTCP_EXIT = 99, CAUSE_S = 10 };
+
 static char *const none[] = {NULL};
 
 struct keeper_checkpoint {
@@ -40,11 +44,17 @@ struct keeper_checkpoint {
 	int guard; /* handle of a child that runs `program`, for which keeper_checkpoint_await() waits; -1: none */
 };
 
-/* Does the coordinator of DMTCP, which tasks start on this node, also serve tasks of other nodes? */
+/* Do tasks of several nodes share one coordinator of DMTCP? */
+static bool shares_coordinator(const struct keeper *k)
+{
+	return k->checkpoint && k->order->node_count > 1 && k->order->spec.per_task &&
+	       strcmp(k->order->spec.checkpoint, "dmtcp") == 0;
+}
+
+/* Does the coordinator, which tasks of this node start, also serve tasks of other nodes? */
 static bool serves_nodes(const struct keeper *k)
 {
-	return k->checkpoint && k->order->node_index == 0 && k->order->node_count > 1 && k->order->spec.per_task &&
-	       strcmp(k->order->spec.checkpoint, "dmtcp") == 0;
+	return k->order->node_index == 0 && shares_coordinator(k);
 }
 
 /* Note which file rota-checkpoint is. An update may replace it while the attempt runs. */
@@ -279,6 +289,20 @@ static bool guard_is_gone(const struct keeper *k)
 	return c->guard < 0;
 }
 
+static bool is_ended(const struct keeper *k)
+{
+	return k->request == KEEPER_REQUEST_END;
+}
+
+/* DMTCP ends the tasks here when the first node is lost, or has ended since a task of it failed. The first report decides how the attempt has
+ * ended, and whether it goes on elsewhere. So let that of the first node, or of the daemon which misses its keeper, come before. */
+static void await_cause(struct keeper *k)
+{
+	k->lingers = true;
+	keeper_wait(k, is_ended, clock_boot_us() + (int64_t)CAUSE_S * 1000000);
+	k->lingers = false;
+}
+
 /* The guard (dmtcp_guard.c) is an orphan that runs rota-checkpoint. It ends with the coordinator, and this with the last process that
  * DMTCP runs, on whatever node. So the end of the guard, which SIGCHLD reports, ends the wait. A checkpoint that is being taken is also
  * such a process. What else the tasks of this node have left is killed, as after other tasks: DMTCP would wait for it too.
@@ -288,6 +312,8 @@ static bool guard_is_gone(const struct keeper *k)
 void keeper_checkpoint_await(struct keeper *k)
 {
 	bool failed = k->failure != KEEPER_FAILURE_NONE || (!*k->cause && (k->exit_code != 0 || k->signal != 0));
+	if (shares_coordinator(k) && !serves_nodes(k) && failed && k->exit_code == DMTCP_EXIT)
+		await_cause(k);
 	if (!serves_nodes(k) || k->task_count == 0 || failed)
 		return;
 	find_guard(k);

@@ -335,15 +335,24 @@ goes_on_from_one() {
 	talk_is_as_expected
 }
 
-@test "the keeper of another node is killed, and all go on from their checkpoint" {
+# keeper_killed RANK: the keeper of this task is killed, and all go on from their checkpoint.
+keeper_killed() {
 	talk_expect
 	talk_submit 2 2
 	run -0 rota checkpoint "$job" --wait
 	pass_gate 1
-	kill -9 "$(ps -o ppid= "$(task_process 1 1)" | tr -d ' ')"
+	kill -9 "$(ps -o ppid= "$(task_process 1 "$1")" | tr -d ' ')"
 	eventually restored 2
 	touch go
 	talk_is_as_expected
+}
+
+@test "the keeper of another node is killed, and all go on from their checkpoint" {
+	keeper_killed 1
+}
+
+@test "the keeper of the first node is killed, and all go on from their checkpoint" {
+	keeper_killed 0
 }
 
 @test "a node that does not see the folder of checkpoints: no program begins, and the output says so" {
