@@ -96,7 +96,8 @@ static void pair_again(evutil_socket_t fd, short what, void *arg)
 static void pair_retry(struct pair *p)
 {
 	static const struct timeval pause = {.tv_usec = AGAIN_MS * 1000};
-	bufferevent_free(p->side[1]);
+	if (p->side[1])
+		bufferevent_free(p->side[1]);
 	p->side[1] = NULL;
 	if (++p->tries >= TRIES) {
 		fputs("rota-link: could not reach the first node of the step\n", stderr);
@@ -146,7 +147,7 @@ static void pair_connect(struct pair *p)
 	else
 		p->side[1] = bufferevent_socket_new(own.base, -1, BEV_OPT_CLOSE_ON_FREE);
 	if (!p->side[1]) {
-		pair_free(p);
+		pair_retry(p);
 		return;
 	}
 	bufferevent_setcb(p->side[1], pair_read, pair_written, pair_event, p);

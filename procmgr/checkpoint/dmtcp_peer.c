@@ -1,7 +1,7 @@
 /* dmtcp_peer.c - finds the user at the other end of a TCP connection on this machine, by the kernel's socket diagnosis
  * (sock_diag(7)).
  *
- * Called by: dmtcp_guard.c.
+ * Called by: dmtcp_guard.c, rota-link.c.
  * Invariants:
  * - Only a connection that is established has an owner: the kernel shows user 0 for one that its owner has closed. */
 #include "procmgr/checkpoint/dmtcp_peer.h"

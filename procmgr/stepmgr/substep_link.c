@@ -1,8 +1,8 @@
 /* substep_link.c - TLS 1.3 with a key that both sides know (substep_link.h).
  *
- * Called by: substep_nodes.c on the first node, substep_agent.c on the others.
+ * Called by: substep_nodes.c on the first node, substep_agent.c on the others; rota-link.c on both.
  * Invariants:
- * - There is no certificate, so no side gets through the handshake without the key of the node.
+ * - No side gets through the handshake without the key of the node. A peer that shows a certificate instead is refused.
  * - At most UNPROVEN_MOST connections have not finished their handshake, and each for at most HANDSHAKE_S. */
 #include "procmgr/stepmgr/substep_link.h"
 
@@ -130,7 +130,8 @@ static void free_proof(void *parent, void *p, CRYPTO_EX_DATA *data, int index, l
 	free(p);
 }
 
-/* Make the TLS object of a connection; takes ownership of `p`. */
+/* Make the TLS object of a connection; takes ownership of `p`. A false step manager may ignore the key that an agent offers, and show a
+ * certificate. The context trusts none, so SSL_VERIFY_PEER refuses it. */
 static SSL *make_ssl(struct proof *p)
 {
 	static SSL_CTX *context;
@@ -141,6 +142,8 @@ static SSL *make_ssl(struct proof *p)
 	SSL *ssl = SSL_new(context);
 	if (!ssl)
 		die("could not prepare TLS");
+	if (!p->listening)
+		SSL_set_verify(ssl, SSL_VERIFY_PEER, NULL);
 	SSL_set_ex_data(ssl, proof_index, p);
 	return ssl;
 }
@@ -261,7 +264,9 @@ struct bufferevent *substep_link_connect(struct event_base *base, const char *ho
 	SSL *ssl = make_ssl(p);
 	struct bufferevent *stream =
 		bufferevent_openssl_socket_new(base, -1, ssl, BUFFEREVENT_SSL_CONNECTING, BEV_OPT_CLOSE_ON_FREE);
-	if (stream && bufferevent_socket_connect_hostname(stream, NULL, AF_UNSPEC, host, port) == 0) {
+	/* An error that is found at once is reported to a callback, which the caller has not set yet, and leaves no descriptor. */
+	if (stream && bufferevent_socket_connect_hostname(stream, NULL, AF_UNSPEC, host, port) == 0 &&
+	    bufferevent_getfd(stream) >= 0) {
 		/* a task that inherits the descriptor would keep the connection open */
 		evutil_make_socket_closeonexec(bufferevent_getfd(stream));
 		keepalive_watch(bufferevent_getfd(stream));

@@ -46,7 +46,7 @@ void substep_link_use_ports(const char *range);
 int substep_link_bind(int *port);
 
 /* Begin to connect to the step manager as the agent of `node`. BEV_EVENT_CONNECTED says that both sides have proven the key. Returns NULL
- * if the host's name is not known. */
+ * if the host's name is not known, or it cannot be reached. */
 struct bufferevent *substep_link_connect(struct event_base *base, const char *host, int port, const char *node,
 					 const struct substep_link_key *key, struct err *e);
 

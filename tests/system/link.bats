@@ -137,6 +137,26 @@ by_key() {
 	run ! grep -q "secret" stolen
 }
 
+@test "a false first node that shows a certificate instead of the key gets nothing, and its words are not passed on" {
+	local port
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout false.key -out false.pem -subj /CN=first 2>/dev/null
+	mkfifo words
+	openssl s_server -accept 127.0.0.1:0 -cert false.pem -key false.key -naccept 1 <>words >false.out 2>&1 3>&- &
+	started+=($!)
+	echo "a false word" >words
+	eventually grep -q ^ACCEPT false.out
+	port=$(sed -n 's/^ACCEPT .*://p' false.out)
+	mkdir -m 700 other
+	echo "$port $KEY" >other/link
+	rota-link other other 2 127.0.0.1 "$$" <>input.other 3>&- 2>/dev/null &
+	started+=($!)
+	eventually [ -e other/port.2 ]
+	read -r OTHER _ <other/port.2
+	[ -z "$(python3 ask.py "$OTHER" "a secret word")" ]
+	run ! grep "secret" false.out
+	grep -i "alert" false.out
+}
+
 @test "another user of a node gets nothing, neither on the first one nor on the others, and cannot read the key" {
 	need_root
 	run ! as "$EVE" cat run/link
@@ -174,9 +194,11 @@ by_key() {
 @test "rota-link ends with its standard input" {
 	local pid
 	mkfifo end
+	rm run/link
 	rota-link first rota.conf run "$(cat port)" <end 3>&- &
 	pid=$!
 	exec 9>end
+	eventually [ -e run/link ]
 	is_there() { kill -0 "$pid" 2>/dev/null; }
 	is_there
 	exec 9>&-
