@@ -8,11 +8,11 @@
  * - Only where node.checkpoint_criu is set, and never for root, a task may restore processes. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,9 +39,7 @@ struct keeper_checkpoint {
 	int64_t next_at;    /* when --checkpoint-interval makes the next checkpoint due; 0: never */
 	int64_t limit_at;   /* the time limit before which the program was asked to save itself; 0: it was not asked */
 	const char *reason; /* reason in the file `asked`; NULL: the file does not exist */
-	dev_t device;	    /* file of `program` at the start of the attempt, if serves_nodes() */
-	ino_t inode;
-	int guard; /* handle of a child that runs `program`, for which keeper_checkpoint_await() waits; -1: none */
+	int guard;	    /* handle of a child that runs `program`, for which keeper_checkpoint_await() waits; -1: none */
 };
 
 /* Do tasks of several nodes share one coordinator of DMTCP? */
@@ -57,17 +55,6 @@ static bool serves_nodes(const struct keeper *k)
 	return k->order->node_index == 0 && shares_coordinator(k);
 }
 
-/* Note which file rota-checkpoint is. An update may replace it while the attempt runs. */
-static bool note_program(struct keeper *k, struct err *e)
-{
-	struct stat found;
-	if (stat(k->checkpoint->program, &found) < 0)
-		return err_sys(e, "could not read \"%s\"", k->checkpoint->program);
-	k->checkpoint->device = found.st_dev;
-	k->checkpoint->inode = found.st_ino;
-	return true;
-}
-
 bool keeper_checkpoint_open(struct keeper *k, struct err *e)
 {
 	if (!k->order->spec.checkpoint)
@@ -77,7 +64,7 @@ bool keeper_checkpoint_open(struct keeper *k, struct err *e)
 	k->checkpoint->asked = xasprintf("%s/spool/%s/asked", k->job->dir, k->name);
 	unlink(k->checkpoint->asked); /* remove the file of the keeper's last attempt */
 	k->checkpoint->guard = -1;
-	return k->checkpoint->program && (!serves_nodes(k) || note_program(k, e));
+	return k->checkpoint->program != NULL;
 }
 
 void keeper_checkpoint_close(struct keeper *k)
@@ -253,14 +240,18 @@ static bool is_child(const struct descendants_process *p, void *arg)
 	return p->parent == getpid();
 }
 
-/* Does the process run rota-checkpoint? Call this for children of the keeper, whose numbers do not change hands: only the keeper reaps
- * them. */
+/* Does the process run rota-checkpoint? An update may have replaced its file: the kernel then adds " (deleted)" to the path. The path is only
+ * read, because to follow it may ask a file system of the user, which may not answer. Call this for children of the keeper, whose numbers do not
+ * change hands: only the keeper reaps them. */
 static bool runs_program(const struct keeper *k, pid_t child)
 {
-	char link[64];
-	struct stat found;
+	char link[64], path[PATH_MAX];
+	const char *program = k->checkpoint->program;
 	snprintf(link, sizeof link, "/proc/%ld/exe", (long)child);
-	return stat(link, &found) == 0 && found.st_dev == k->checkpoint->device && found.st_ino == k->checkpoint->inode;
+	ssize_t length = readlink(link, path, sizeof path - 1);
+	path[length > 0 ? length : 0] = '\0';
+	size_t size = strlen(program);
+	return strncmp(path, program, size) == 0 && (!path[size] || strcmp(path + size, " (deleted)") == 0);
 }
 
 /* Keep a handle of the process if it is a child of the keeper that runs rota-checkpoint. */
@@ -294,13 +285,21 @@ static bool is_ended(const struct keeper *k)
 	return k->request == KEEPER_REQUEST_END;
 }
 
-/* DMTCP ends the tasks here when the first node is lost, or has ended since a task of it failed. The first report decides how the attempt has
- * ended, and whether it goes on elsewhere. So let that of the first node, or of the daemon which misses its keeper, come before. */
+/* DMTCP has ended the tasks here, since they have lost the coordinator on the first node. If a task has failed there, or its keeper is gone, the
+ * job manager knows that soon, and ends the step here: how the attempt ended is then its matter, and exit code 99 says nothing. Otherwise the first
+ * node is lost, or the way to it, which the job manager learns here. */
 static void await_cause(struct keeper *k)
 {
 	k->lingers = true;
 	keeper_wait(k, is_ended, clock_boot_us() + (int64_t)CAUSE_S * 1000000);
 	k->lingers = false;
+	if (is_ended(k)) {
+		k->exit_code = 0;
+		return;
+	}
+	snprintf(k->cause, sizeof k->cause, "node_lost");
+	snprintf(k->message, sizeof k->message, "tasks on node %s have lost DMTCP's coordinator on the first node of the step",
+		 k->order->node);
 }
 
 /* The guard (dmtcp_guard.c) is an orphan that runs rota-checkpoint. It ends with the coordinator, and this with the last process that

@@ -68,7 +68,8 @@ void keeper_control_start(struct keeper *k)
 	set_limit(k, k->timers->limit_s);
 }
 
-/* Do the time limit and its warning signal still apply? Not once all tasks have ended or the attempt is being ended. */
+/* Do the time limit and its warning signal still apply? Not once all tasks have ended, also on nodes that the keeper waits for, or
+ * the attempt is being ended. */
 static bool has_limit(const struct keeper *k)
 {
 	return keeper_ending_is_running(k) && !*k->cause;

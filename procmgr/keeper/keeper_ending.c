@@ -2,7 +2,8 @@
  *
  * Called by: keeper_control.c, keeper_lease.c and keeper_memory.c, each with a cause of its own.
  * Invariants:
- * - The first cause is the step's cause. A request that comes after the tasks have ended sets no cause.
+ * - The first cause is the step's cause. A request that comes after the tasks have ended, also those that the
+ *   keeper waits for on other nodes (keeper_checkpoint.c), sets no cause.
  * - Of several requests, the one whose grace time ends first has the tasks killed.
  * - SIGTERM, the grace time and SIGKILL follow each other without another message.
  * - A suspended step is resumed, since a stopped process does not handle SIGTERM. */
@@ -57,7 +58,7 @@ void keeper_ending_ask(struct keeper *k, const char *cause, int64_t grace_s)
 	if (k->phase == KEEPER_DONE && (!*cause || strcmp(cause, "cancelled") == 0))
 		cancel_stage_out(k);
 	int64_t kill_at = clock_boot_us() + (grace_s > 0 ? grace_s : k->order->grace_s) * 1000000;
-	if (*k->cause && k->live > 0)
+	if (*k->cause && keeper_ending_is_running(k))
 		keeper_ending_kill_by(k, kill_at);
 	if (*k->cause || k->phase == KEEPER_DONE)
 		return;

@@ -206,7 +206,7 @@ static void start_manager(struct keeper *k)
  * started again: it would start waiting sub-steps. */
 static bool may_run(const struct keeper *k)
 {
-	return k->step_socket >= 0 && k->phase < KEEPER_DONE && k->killed_at == 0 && !k->lease_lost &&
+	return k->step_socket >= 0 && k->phase < KEEPER_DONE && k->killed_at == 0 && !k->lingers && !k->lease_lost &&
 	       !(k->manager && k->manager->given_up);
 }
 

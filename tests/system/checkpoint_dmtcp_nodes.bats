@@ -233,7 +233,7 @@ ends_first() {
 
 @test "task 0 has ended, and left processes behind: these are killed, and the tasks of other nodes go on" {
 	ends_first "{ : >left.1; exec sleep 36$$; } & { : >left.2; exec $PROGRAMS/static >/dev/null; } & until [ -e left.1 ] && [ -e left.2 ]; do sleep 0.05; done; sleep 1"
-	run ! pgrep -f "^sleep 36$$|^$PROGRAMS/static"
+	eventually eval '! pgrep -f "^sleep 36$$|^$PROGRAMS/static"'
 	touch go
 	run -0 rota wait "$job"
 	[ "$(cat out.1)" = "ended well" ]
@@ -258,27 +258,36 @@ ends_first() {
 	grep -qx "ended by TERM" out.1
 }
 
-@test "task 0 fails: the tasks of other nodes are ended" {
+# first_ends_with CODE: a job of two tasks, of which task 0 ends with the code in the first attempt, and task 1 never does.
+first_ends_with() {
 	rm -f begun
-	printf '#!/bin/bash\nif [ "$ROTA_TASK_ID" = 0 ]; then\n\tuntil [ -e begun ]; do sleep 0.05; done\n\texit 3\nfi\n: >begun\nsleep 3600\n' >fails.sh
+	printf '#!/bin/bash\n[ "$ROTA_ATTEMPT" = 1 ] || exit 0\nif [ "$ROTA_TASK_ID" = 0 ]; then\n\tuntil [ -e begun ]; do sleep 0.05; done\n\texit %s\nfi\n: >begun\nsleep 3600\n' "$1" >fails.sh
 	job=$(rota submit --parsable --checkpoint=dmtcp --run=tasks --nodes=2 --ntasks=2 --output=out.%t fails.sh)
-	run ! rota wait "$job"
+}
+
+@test "task 0 fails: the tasks of other nodes are ended, and the step has its exit code" {
+	first_ends_with 3
+	run -3 rota wait "$job"
 	[ "$(sql "select exit_code from acct.task where job_id = $job and task = 0")" = 3 ]
 	eventually has_left "$job"
 }
 
-@test "a relay that is killed fails the checkpoint, and the step goes on from the one before" {
+@test "task 0 asks to run again by code 85: the tasks of other nodes are ended, and all run again" {
+	first_ends_with 85
+	run -0 rota wait "$job"
+	[ "$(sql "select string_agg(state || ' ' || exit_code, ', ' order by attempt) from rota.attempt where job_id = $job")" = "failed 85, completed 0" ]
+}
+
+@test "a relay is killed: the tasks of its node end, and all go on from their checkpoint" {
 	talk_expect
 	talk_submit 2 2
 	run -0 rota checkpoint "$job" --wait
 	pass_gate 1
 	kill -9 $(link_of other 1)
-	run -1 rota checkpoint "$job" --wait
-	eventually has_left "$job"
-	[ "$(states)" = "1 complete, 2 failed" ]
+	eventually restored 2
 	touch go
-	run -0 rota restart "$job"
 	talk_is_as_expected
+	[[ $(sql "select message from rota.attempt where job_id = $job and attempt = 1") = "tasks on node "*" have lost DMTCP's coordinator on the first node of the step" ]]
 }
 
 @test "of another user than root: saved every so often, and the nodes are evacuated" {
@@ -296,8 +305,8 @@ ends_first() {
 	talk_is_as_expected
 }
 
-# goes_on_from_one VICTIM...: what the command prints is killed while the second checkpoint is taken, and all go on from the first.
-goes_on_from_one() {
+# kill_while_saved VICTIM...: what the command prints is killed while the second checkpoint of a job is taken.
+kill_while_saved() {
 	talk_expect
 	talk_submit 2 2
 	run -0 rota checkpoint "$job" --wait
@@ -305,6 +314,10 @@ goes_on_from_one() {
 	run -0 rota checkpoint "$job"
 	eventually eval '[ -n "$(ls checkpoints/"$job".*/next.images/task.1)" ] || [ "$(states)" != "1 complete, 2 taking" ]'
 	kill -9 $("$@")
+}
+
+@test "a task of another node is killed while it is saved" {
+	kill_while_saved task_process 1 1
 	eventually has_left "$job"
 	[[ $(states) = "1 complete, 2 "* ]]
 	touch go
@@ -312,12 +325,11 @@ goes_on_from_one() {
 	talk_is_as_expected
 }
 
-@test "a task of another node is killed while it is saved" {
-	goes_on_from_one task_process 1 1
-}
-
 @test "the relay of the first node is killed while the step is saved" {
-	goes_on_from_one link_of first
+	kill_while_saved link_of first
+	eventually restored 2
+	touch go
+	talk_is_as_expected
 }
 
 @test "a task of another node is killed while it is restored" {
@@ -401,7 +413,8 @@ own_networks() {
 	[ "$(step_nodes)" = "n3,n4" ]
 }
 
-@test "a node is lost with all of its processes: the step goes on from its checkpoint on other nodes" {
+# lost_with NODE: of a step on n3 and n4, this node is lost with all of its processes, and the step goes on from its checkpoint.
+lost_with() {
 	need_root
 	own_networks
 	run -0 rota admin node drain n1,n2 --reason=later
@@ -411,12 +424,20 @@ own_networks() {
 	run -0 rota admin node resume n1,n2
 	run -0 rota checkpoint "$job" --wait
 	pass_gate 1
-	kill -9 $(ip netns pids "$SPACE-4")
+	kill -9 $(ip netns pids "$SPACE-$1")
 	is_elsewhere() { [ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0] | "\(.attempt) \(.state)"')" = "2 running" ]; }
 	eventually is_elsewhere || eventually is_elsewhere # the lease of the node ends first
 	eventually restored 2
-	[[ $(step_nodes) != *n4* ]]
+	[[ $(step_nodes) != *n$1* ]]
 	run -0 rota checkpoint "$job" --wait # on hosts with other names
 	touch go
 	talk_is_as_expected
+}
+
+@test "a node is lost with all of its processes: the step goes on from its checkpoint on other nodes" {
+	lost_with 4
+}
+
+@test "the first node is lost with all of its processes: the step goes on from its checkpoint on other nodes" {
+	lost_with 3
 }
