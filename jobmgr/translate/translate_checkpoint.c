@@ -55,6 +55,30 @@ static void check_restored(struct translation *t, const struct translate_step *s
 	}
 }
 
+/* Refuse what does not go with tasks on several nodes that dmtcp saves together. */
+static void check_nodes(struct translation *t, const struct translate_step *s)
+{
+	static const char all[] = "tasks that dmtcp saves together go on only on all nodes of the step",
+			  again[] = "leave it out: when a node is lost, the step is queued again and goes on from its checkpoint";
+	const struct {
+		enum option_id id;
+		const char *option, *why, *hint;
+		bool given;
+	} rows[] = {
+		{OPTION_ID_REPLACE_FAILED, "--replace-failed", all, again,
+		 json_is_true(translate_value(t, s, OPTION_ID_REPLACE_FAILED))},
+		{OPTION_ID_KILL, "--no-kill", all, again, json_is_false(translate_value(t, s, OPTION_ID_KILL))},
+		{OPTION_ID_TMPDIR, "--tmpdir", "dmtcp does not save what several nodes have in TMPDIR",
+		 "leave it out, or write --nodes=1", json_is_true(translate_value(t, s, OPTION_ID_TMPDIR))},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		if (!rows[i].given)
+			continue;
+		translate_refuse(t, translate_find_line(t, s, rows[i].id), rows[i].option, "%s", rows[i].why);
+		translate_hint(t, "%s", rows[i].hint);
+	}
+}
+
 /* Refuse a script that runs once for each task, unless its driver saves the tasks together: dmtcp does, on a number of nodes that
  * does not change, since a program that began on one node cannot go on on several. */
 static void check_tasks(struct translation *t, const struct translate_step *s)
@@ -71,10 +95,8 @@ static void check_tasks(struct translation *t, const struct translate_step *s)
 		translate_refuse(t, translate_find_line(t, s, OPTION_ID_CHECKPOINT), "--checkpoint",
 				 "dmtcp saves tasks together only on a fixed number of nodes");
 		translate_hint(t, "add --nodes=1, or another number");
-	} else if (s->nodes_max > 1 && json_is_true(translate_value(t, s, OPTION_ID_TMPDIR))) {
-		translate_refuse(t, translate_find_line(t, s, OPTION_ID_TMPDIR), "--tmpdir",
-				 "dmtcp does not save what several nodes have in TMPDIR");
-		translate_hint(t, "leave it out, or write --nodes=1");
+	} else if (s->nodes_max > 1) {
+		check_nodes(t, s);
 	}
 }
 
