@@ -205,6 +205,7 @@ node_is() {
 @test "a drain that ends running steps: what has checkpoints saves itself first, and goes on from there elsewhere" {
 	saved=$(submit_saving --nodelist=n1,n2 --nodes=1 --output=saved.%j)
 	eventually [ -e "$BATS_TEST_TMPDIR/ready.$saved" ]
+	eventually is "$saved" running # only a step that runs is asked to save itself
 	node=$(sql "select nodes from acct.attempt where job_id = $saved")
 	rota admin node drain "$node" --deadline=now+1seconds --reason=smoke --end-steps=true
 	eventually is "$saved" completed
