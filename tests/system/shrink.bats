@@ -61,7 +61,8 @@ teardown() {
 	eventually is_idle
 }
 
-# begin [OPTION]... <<END: run the script in a job with all of all nodes, which goes on until there is a file `over`.
+# begin [OPTION]... <<END: run the script in a job with all of all nodes, which goes on until there is a file `over`. The database knows that
+# it runs, so that it can be asked to give nodes back.
 begin() {
 	{
 		echo '#!/bin/bash'
@@ -71,6 +72,7 @@ begin() {
 		echo 'until [ -e over ]; do sleep 0.05; done'
 	} >job.sh
 	job=$(rota submit --parsable --nodes=3 --ntasks=3 --cpus-per-task=2 --output=job.out "$@" job.sh)
+	eventually is running
 }
 
 # has FILE PATTERN [COUNT]: so many lines of the file match the pattern.
@@ -222,7 +224,6 @@ completes() {
 @test "nodes of growths go before those of the step itself, which may come back by a growth" {
 	begin --nodes=2 --ntasks=2 <<<'rota run -N 2 true; touch begun'
 	eventually test -e begun # else the sub-step may still run on n2 when that is to be given back
-	eventually is running
 	mine() { [ "$(rota sql -At -c "select string_agg(nodes, ' ' order by job_id) from acct.growth where grown_job_id = $job and state = 'running' and come_at is not null")" = "$1" ]; }
 	# knows NODES: the step manager uses these nodes, which are given with their states.
 	cat >knows.sh <<-'END'
@@ -260,6 +261,7 @@ completes() {
 	END
 	job=$(rota submit --parsable --nodes=3 --ntasks-per-node=1 --cpus-per-task=2 --run=tasks --output=/dev/null tasks.sh)
 	eventually has ledger 'begin n[123]' 3
+	eventually is running
 	refused 'runs tasks of the step itself' rota shrink --nodes=n2 "$job"
 	refused 'give --force' rota shrink --nodes=-1 "$job"
 	holds 'n1 n2 n3'
@@ -296,7 +298,6 @@ completes() {
 		touch begun
 	END
 	eventually test -e begun
-	eventually is running
 	stopped=$(pid_of procmgrd n3)
 	kill -STOP "$stopped"
 	rota shrink --nodes=n3 "$job"
@@ -358,6 +359,7 @@ completes() {
 	END
 	job=$(as "rota-shrink-$$" "$ROTA_BIN/rota" submit --parsable --nodes=3 --ntasks=3 --output=/dev/null job.sh)
 	eventually test -e begun
+	eventually is running
 	run as "rota-other-$$" "$ROTA_BIN/rota" shrink --nodes=-1 "$job"
 	echo "$output" >"$BATS_TEST_TMPDIR/stranger"
 	[ "$status" -ne 0 ]
