@@ -34,11 +34,17 @@ teardown() {
 	eventually is_idle
 }
 
-# allocation: a job with all three nodes that waits; its number is in `job`.
+# allocation: a job with all three nodes that waits; its number is in `job`. job_runs: wait until its own program has begun, and until the
+# database knows that, which rota steps and rota attach ask.
 allocation() {
 	job=$(rota submit --parsable --nodes=3 --ntasks=3 --cpus-per-task=2 --output=job.out "$@" \
 		--wrap='env -0 >env.new; mv env.new env; while :; do sleep 0.1; done')
+	job_runs
+}
+
+job_runs() {
 	eventually test -e env
+	eventually has "select state from acct.step where job_id = $job" running
 }
 
 # has SQL VALUE: does the database answer this?
@@ -316,7 +322,7 @@ memory_is_small() {
 		n3) until [ -e over ]; do sleep 0.1; done ;;
 		n2) while :; do sleep 0.1; done ;;
 		esac')
-	eventually test -e env
+	job_runs
 	person
 	keys "./in_job rota run --pty -w n3 --session=gone bash --norc --noprofile; echo status \$?" Enter
 	see 'bash-'
