@@ -252,6 +252,7 @@ limits() {
 	eventually test -e begun.job
 	part=$(rota queue --json | jq -r '.jobs[] | select(.name == "part") | .job_id')
 	job=$(rota queue --json | jq -r '.jobs[] | select(.name == "job") | .job_id')
+	eventually has "select string_agg(state, ' ') from acct.step where job_id in ($part, $job)" 'running running'
 	[[ $(limits "$part") == '3600 partition main,600 session,3600 partition main' ]]
 	[[ $(limits "$job") == '1800 job,600 session,1800 job' ]]
 	run -0 rota steps --sessions "$part"
@@ -265,6 +266,7 @@ limits() {
 	rota submit --parsable -J qos --output=/dev/null --idle-timeout=50 --qos=brief job.sh >>jobs
 	eventually test -e begun.qos
 	qos=$(rota queue --json | jq -r '.jobs[] | select(.name == "qos") | .job_id')
+	eventually has "select state from acct.step where job_id = $qos" running
 	[[ $(limits "$qos") == '2400 qos brief,600 session,2400 qos brief' ]]
 	refused '"soon" is no value for "idle_timeout"' rota admin partition change main --idle_timeout=soon
 	refused '"-1" is no value for "idle_timeout_s"' rota admin qos change brief --idle_timeout_s=-1
