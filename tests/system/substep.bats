@@ -255,8 +255,9 @@ outlasts() {
 is_ended_with_job() {
 	[ ! -e started ]
 	eventually counted 3 "cancelled' and cause = 'allocation_ended"
-	[ "$(sql "select string_agg(state || ' ' || cause || ' ' || runs, ', ' order by substep) from rota.substep where job_id = $job and substep > 1")" = \
-		'cancelled allocation_ended 1, cancelled allocation_ended 0' ]
+	reported() { [ "$(sql "select string_agg(state || ' ' || cause || ' ' || runs, ', ' order by substep) from rota.substep where job_id = $job and substep > 1")" = \
+		'cancelled allocation_ended 1, cancelled allocation_ended 0' ]; }
+	eventually reported
 }
 
 @test "sub-steps of a job that is cancelled are cancelled, and none starts in its grace time" {
