@@ -45,8 +45,11 @@ has() {
 	grep -qx "$2" "$1" 2>/dev/null
 }
 
-# cut_off NODE: let nothing pass between the node's process manager and the database, so that the node is lost after its lease.
+# cut_off NODE: let nothing pass between the node's process manager and the database, so that the node is lost after its lease. Only a step
+# that runs, as far as the database knows, goes on without it.
 cut_off() {
+	runs() { [ "$(rota sql -At -c "select state from acct.step where job_id = $job")" = running ]; }
+	eventually runs
 	stopped=$(pid_of procmgrd "$1")
 	kill -STOP "$stopped"
 }
