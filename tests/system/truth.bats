@@ -163,7 +163,8 @@ figures() {
 	sleep 2
 	to=$(date +%s.%N)
 	rota resume "$job"
-	eventually state_is running
+	goes_on() { [ "$(sql "select suspended_at is null from rota.attempt where job_id = $job")" = t ]; }
+	eventually goes_on # as the node has reported; the step is running from the command on
 	after=$(date +%s.%N)
 	touch "$said.go"
 	rota wait "$job"
