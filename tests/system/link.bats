@@ -133,7 +133,7 @@ by_key() {
 	eventually [ -e other/port.2 ]
 	read -r OTHER _ <other/port.2
 	timeout 10 python3 ask.py "$OTHER" "a secret word" || true
-	[ -s stolen ]
+	eventually [ -s stolen ]
 	run ! grep -q "secret" stolen
 }
 
