@@ -76,6 +76,8 @@ serves() {
 	run -0 superuser "select string_agg(concat_ws(' ', attempt, state, cause), ', ' order by attempt) from rota.attempt where job_id = $held"
 	echo "attempts: $output"
 	[ "$output" = "1 node_fail node_lost, 2 completed exit" ]
+	is_killed() { ! pgrep -f "$ROTA_HOME/node/n1/spool/$unknown\.0\.1/script" >/dev/null; }
+	eventually is_killed
 	touch "$GO"
 	rota wait --timeout=60 "$long" "$job"
 	[ "$(superuser "select count(*) from rota.attempt where job_id = $long")" = 1 ]
