@@ -293,9 +293,15 @@ states() {
 	superuser "select string_agg(r.name || ':' || s.state, ' ' order by s.step_id) from rota.step s join rota.step_request r using (job_id, step_id) where s.job_id = $1"
 }
 
+# is_known JOB STEP-ID: the database knows that the step runs.
+is_known() {
+	[ "$(superuser "select state from rota.step where job_id = $1 and step_id = $2")" = running ]
+}
+
 # chain_begins JOB: its first step runs, and the node has the launch requests of the others.
 chain_begins() {
 	eventually has_line "a 1"
+	eventually is_known "$1" 0
 	eventually is_sent "$1" 2
 	fetches "$1.a"
 }
@@ -470,8 +476,7 @@ charges_are_right() {
 	eventually serves
 	go a
 	eventually has_line "b 1"
-	is_known() { [ "$(superuser "select state from rota.step where job_id = $job and step_id = 1")" = running ]; }
-	eventually is_known
+	eventually is_known "$job" 1
 	fetches "$job.b" # so that the node has seen an order that the copy lacks
 	server stop -m immediate
 	go b
