@@ -52,6 +52,11 @@ begin() {
 	job=$(rota submit --parsable --output=job.out "$@" job.sh)
 }
 
+# runs ATTEMPT: the database knows that this attempt of the job runs. A job that does not run cannot grow.
+runs() {
+	[ "$(sql "select attempt || ' ' || state from rota.step where job_id = $job")" = "$1 running" ]
+}
+
 # growths [COLUMNS]: prints these columns of the job's growths.
 growths() {
 	rota sql -At -F ' ' -c "select ${1:-concat_ws(' ', state, cause)} from acct.growth where grown_job_id = $job order by job_id, step_id"
@@ -213,6 +218,7 @@ ended_as() {
 	eventually are $'cancelled grown_ended\ncompleted grown_ended'
 	eventually test -e again
 	[ "$(cat second)" = n1 ]
+	eventually runs 2
 	rota grow --nodes=+1 -w n3 "$job"
 	rota grow --nodes=+1 -w n3 "$job"
 	eventually are $'cancelled grown_ended\ncompleted grown_ended\npending\nrunning'
@@ -261,8 +267,7 @@ ended_as() {
 		comes n2
 		rota run -w n2 bash task.sh late
 	END
-	runs() { [ "$(rota sql -At -c "select state from acct.step where job_id = $job")" = running ]; }
-	eventually runs
+	eventually runs 1
 	blocker=$(rota submit --parsable --nodelist=n2 --cpus-per-task=2 --output=/dev/null --wrap='sleep 600')
 	rota grow --nodes=+1 -w n2 "$job"
 	rota suspend "$job"
@@ -282,8 +287,7 @@ ended_as() {
 	begin <<-'END'
 		until [ -e gone ]; do sleep 0.1; done
 	END
-	runs() { [ "$(rota sql -At -c "select state from acct.step where job_id = $job")" = running ]; }
-	eventually runs
+	eventually runs 1
 	orders_can_wait grow shrink
 	stops() {
 		hold_up "$1"
