@@ -44,7 +44,12 @@ start() {
 	rm -f go
 	job=$(rota submit --parsable --output=out "--cred=$1" "${@:2}" job.sh)
 	eventually test -s out
+	eventually runs # so that a copy of the database has the start, too
 	folder=$(cat folder)
+}
+
+runs() {
+	[ "$(superuser "select state from rota.step where job_id = $job")" = running ]
 }
 
 last_is() { # TEXT
