@@ -128,7 +128,8 @@ all_is_right() {
 }
 
 idle() {
-	[ "$(sql "select count(*) from rota.allocation where gone_at is null")" = 0 ] && [ "$(sql "select count(*) from rota.job where ended_at is null")" = 0 ]
+	[ "$(sql "select (select count(*) from rota.allocation where gone_at is null) + (select count(*) from rota.job where ended_at is null)
+		+ (select count(*) from rota.node_order)")" = 0 ]
 }
 
 leads_instead_of() {
