@@ -558,9 +558,9 @@ short_job() {
 	refused "the site's script job_submit could not be asked" rota submit --hold plain.sh
 	[ "$(jobs)" = "$before" ]
 	rota up >/dev/null
-	submit plain.sh
+	eventually submit plain.sh # it listens a moment after it was started
 	daemon_again runnerd
-	submit plain.sh
+	eventually submit plain.sh
 }
 
 @test "clients that leave, and a jobmgrd that ends, while the script is asked" {
