@@ -422,10 +422,12 @@ test_data_in of job $job
 	impatient=yes
 	daemon_again runnerd --set hooks.other_timeout=2
 	wait
+	eventually functions_are_called
 	refused "Error running slurm_bb_get_status: function of" rota admin hook status hang 6
 	[[ $output == *"not finished after 2 seconds"* ]]
 	eventually gone
 	daemon_again runnerd --set hooks.other_timeout=300
+	eventually functions_are_called
 }
 
 gone() {
@@ -452,7 +454,6 @@ gone() {
 	daemon_kill runnerd
 	wait
 	grep -q "Error running slurm_bb_get_status: lost the connection to runnerd" "$BATS_TEST_TMPDIR/hang.4"
-	eventually rota admin hook status
 }
 
 @test "strangers see neither directives nor calls of others, and may not try again" {

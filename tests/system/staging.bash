@@ -143,6 +143,11 @@ sleeps() {
 	pgrep -fx "sleep 1000\.0${1:-} 0\.0$SITE_MARK" >/dev/null
 }
 
+# functions_are_called: runnerd calls functions for jobmgrd. It does so a moment after it was started.
+functions_are_called() {
+	rota admin hook status >/dev/null
+}
+
 # daemon_kill NAME: SIGKILL for jobmgrd, runnerd or postgres, and then the ordinary start, which would take a daemon that still holds its lock
 # for one that runs.
 daemon_kill() {
@@ -152,4 +157,5 @@ daemon_kill() {
 		kill_now "$(pid_of "$1")"
 	fi
 	rota up >/dev/null
+	eventually functions_are_called
 }
