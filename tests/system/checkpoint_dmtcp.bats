@@ -62,9 +62,8 @@ first_process() {
 	eventually has_left "$job"
 	run -0 rota restart "$job"
 	eventually restored 2
-	eventually eval '[ -n "$(first_process 2)" ]'
+	pass_gate 1 # the database has the begin of the restore
 	root=$(first_process 2)
-	eventually eval '[ "$(processes "$root" | wc -l)" -ge 2 ]'
 	keeper=$(ps -o ppid= "$root" | tr -d ' ')
 	[[ $(ps -o comm= "$keeper") = rota* ]]
 	for pid in $(processes "$root"); do
@@ -377,10 +376,9 @@ report() {
 	eventually has_left "$job"
 	run -0 rota restart "$job"
 	eventually restored 2
+	pass_gate 1
 	for rank in 0 1; do
-		eventually [ -e "$(echo checkpoints/"$job".*)/next.2.run/task.$rank" ]
 		root=$(cat checkpoints/"$job".*/next.2.run/task.$rank)
-		eventually eval '[ "$(processes "$root" | wc -l)" -ge 2 ]'
 		keeper=$(ps -o ppid= "$root" | tr -d ' ')
 		[[ $(ps -o comm= "$keeper") = rota* ]]
 		for pid in $(processes "$root"); do
