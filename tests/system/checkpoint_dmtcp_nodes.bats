@@ -115,6 +115,7 @@ flood_saved() {
 	eventually has_left "$job"
 	run -0 rota restart "$job"
 	eventually restored 2
+	pass_gate 1 # DMTCP has restored all
 	for rank in 0 1; do
 		eventually [ -e "$(echo checkpoints/"$job".*)/next.2.run/task.$rank" ]
 		root=$(task_process 2 "$rank")
