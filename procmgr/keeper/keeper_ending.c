@@ -58,7 +58,9 @@ void keeper_ending_ask(struct keeper *k, const char *cause, int64_t grace_s)
 	if (k->phase == KEEPER_DONE && (!*cause || strcmp(cause, "cancelled") == 0))
 		cancel_stage_out(k);
 	int64_t kill_at = clock_boot_us() + (grace_s > 0 ? grace_s : k->order->grace_s) * 1000000;
-	if (*k->cause && keeper_ending_is_running(k))
+	/* With the end of a step on one node, the others are asked again, for the same cause. What that node got then holds for them too. */
+	bool repeated = grace_s == 0 && strcmp(cause, k->cause) == 0;
+	if (*k->cause && !repeated && keeper_ending_is_running(k))
 		keeper_ending_kill_by(k, kill_at);
 	if (*k->cause || k->phase == KEEPER_DONE)
 		return;

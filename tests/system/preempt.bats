@@ -158,12 +158,27 @@ preempted() {
 	rota admin partition change main --preempt-grace=5:00
 	a=$(stubborn '[ ! -e go ]' --nodes=2)
 	eventually is_stubborn "$a"
-	high=$(rota submit --parsable --time=1 --qos=high --wrap 'true')
+	high=$(rota submit --parsable --time=1 --qos=high --nodes=2 --wrap 'true')
 	eventually preempted "$a"
 	rota why "$a" | grep -F "is being ended to make room for $high.script, and will be queued again"
 	rota why "$high" | grep -F "kept for it until the steps that it has preempted have ended or are suspended"
 	touch go
 	rota wait "$high"
+}
+
+@test "a victim on several nodes keeps the grace of the partition when the node without its script has ended" {
+	local a high
+	rota admin partition change main --preempt-grace=5:00
+	a=$(stubborn '[ ! -e go ]' --nodes=2)
+	eventually is_stubborn "$a"
+	high=$(rota submit --parsable --time=1 --qos=high --nodes=2 --wrap 'true')
+	left() { [ "$(sql "select count(*) filter (where ended_at is not null) || ' ' || (select count(*) from rota.node_order where job_id = $a) from rota.allocation where job_id = $a and attempt = 1")" = "1 0" ]; }
+	eventually left
+	sleep 3 # node.grace is one second
+	[ "$(sql "select count(*) from rota.attempt where job_id = $a and attempt = 1 and ended_at is null")" = 1 ]
+	touch go
+	rota wait "$high"
+	[ "$(sql "select exit_code from acct.task where job_id = $a and attempt = 1")" = 0 ] # SIGKILL has not ended it
 }
 
 @test "a job that is cancelled while it makes room has no more time than any other" {
