@@ -384,22 +384,31 @@ keeper_killed() {
 	[ -z "$(ls begun.* 2>/dev/null)" ]
 }
 
-# own_networks: move the nodes n3 and n4 to hosts of their own, which are network namespaces with a link between them.
-own_networks() {
-	local node left
-	! ip netns list | grep -qw "$SPACE-3" || return 0
+# networks_make: two network namespaces with a link between them, for the nodes n3 and n4.
+networks_make() {
+	local node
 	for node in 3 4; do ip netns add "$SPACE-$node"; done
 	ip link add "${LINK}3" netns "$SPACE-3" type veth peer name "${LINK}4" netns "$SPACE-4"
-	printf '127.0.0.1 localhost\n%s rota-host-3\n%s rota-host-4\n' "$NETWORK.$((LAST + 1))" "$NETWORK.$((LAST + 2))" >"$ROTA_TEST_DIR/hosts"
 	for node in 3 4; do
 		ip -n "$SPACE-$node" addr add "$NETWORK.$((LAST + node - 2))/30" dev "$LINK$node"
 		ip -n "$SPACE-$node" link set lo up
 		ip -n "$SPACE-$node" link set "$LINK$node" up
-		kill -KILL $(instance_processes | awk -v node="--node n$node" 'index($0, node) { print $1 }')
+	done
+	printf '127.0.0.1 localhost\n%s rota-host-3\n%s rota-host-4\n' "$NETWORK.$((LAST + 1))" "$NETWORK.$((LAST + 2))" >"$ROTA_TEST_DIR/hosts"
+}
+
+# own_networks: have the nodes n3 and n4 run on hosts of their own, which are network namespaces.
+own_networks() {
+	local node left
+	is_moved() { left=$(pid_of procmgrd "n$node") && left=$(readlink "/proc/$left/ns/net") && [ "$left" != "$(readlink /proc/self/ns/net)" ]; }
+	ip netns list | grep -qw "$SPACE-3" || networks_make
+	for node in 3 4; do
+		! is_moved || continue
+		left=$(instance_processes | awk -v node="--node n$node" 'index($0, node) { print $1 }')
+		[ -z "$left" ] || kill -KILL $left
 		nsenter --net="/run/netns/$SPACE-$node" unshare --mount --uts \
 			bash -c "echo rota-host-$node >/proc/sys/kernel/hostname && mount --bind $ROTA_TEST_DIR/hosts /etc/hosts &&
 				exec rota-launcher --config $ROTA_HOME/etc/rota.conf --node n$node" >>"$ROTA_HOME/log/launcher.n$node.log" 2>&1 3>&- &
-		is_moved() { left=$(pid_of procmgrd "n$node") && [ "$(readlink "/proc/$left/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
 		eventually is_moved
 		eventually eval '[ "$(superuser "select address from rota.node where name = '"'n$node'"'")" = "rota-host-$node" ]'
 	done
