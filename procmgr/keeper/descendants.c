@@ -120,6 +120,12 @@ static void choose_descendants(struct process_list *all)
 	}
 }
 
+bool descendants_is_child(const struct descendants_process *p, void *arg)
+{
+	(void)arg;
+	return p->parent == getpid();
+}
+
 void descendants_each(descendants_root *root, void *arg, uid_t only, void (*each)(const struct descendants_process *p, void *sum),
 		      void *sum)
 {

@@ -18,6 +18,9 @@ struct descendants_process {
 /* Is the process a root, whose descendants are wanted? The function is never called for the caller's own process. */
 typedef bool descendants_root(const struct descendants_process *p, void *arg);
 
+/* A root that is a child of the caller. */
+descendants_root descendants_is_child;
+
 /* Call `each` for the roots and all their descendants that run as the user `only`. */
 void descendants_each(descendants_root *root, void *arg, uid_t only, void (*each)(const struct descendants_process *p, void *sum),
 		      void *sum);

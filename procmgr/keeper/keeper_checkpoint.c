@@ -234,12 +234,6 @@ int64_t keeper_checkpoint_next(const struct keeper *k, int64_t limit_at)
 	return before == 0 || (next > 0 && next < before) ? next : before;
 }
 
-static bool is_child(const struct descendants_process *p, void *arg)
-{
-	(void)arg;
-	return p->parent == getpid();
-}
-
 /* Does the process run rota-checkpoint? An update may have replaced its file: the kernel then adds " (deleted)" to the path. The path is only
  * read, because to follow it may ask a file system of the user, which may not answer. Call this for children of the keeper, whose numbers do not
  * change hands: only the keeper reaps them. */
@@ -258,13 +252,13 @@ static bool runs_program(const struct keeper *k, pid_t child)
 static void note_guard(const struct descendants_process *p, void *keeper)
 {
 	const struct keeper *k = keeper;
-	if (k->checkpoint->guard < 0 && is_child(p, NULL) && runs_program(k, p->pid))
+	if (k->checkpoint->guard < 0 && descendants_is_child(p, NULL) && runs_program(k, p->pid))
 		k->checkpoint->guard = pidfd_open(p->pid, 0);
 }
 
 static void find_guard(const struct keeper *k)
 {
-	descendants_each(is_child, NULL, k->owner.uid, note_guard, (void *)k);
+	descendants_each(descendants_is_child, NULL, k->owner.uid, note_guard, (void *)k);
 }
 
 /* Has the guard ended, and every other process of rota-checkpoint? A child that was reaped is unknown to waitid(). */

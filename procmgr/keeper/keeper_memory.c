@@ -46,12 +46,6 @@ static bool has_to_enforce(const struct keeper *k)
 	return k->order->mem_mb > 0 && !cgroups_limit_memory(k->cgroups);
 }
 
-static bool is_child(const struct descendants_process *p, void *arg)
-{
-	(void)arg;
-	return p->parent == getpid();
-}
-
 static void add_resident(const struct descendants_process *p, void *sum)
 {
 	*(int64_t *)sum += p->resident_kb;
@@ -69,7 +63,7 @@ static void add_share(const struct descendants_process *p, void *sum)
 static int64_t sum_kb(const struct keeper *k, void (*add)(const struct descendants_process *p, void *sum))
 {
 	int64_t sum = 0;
-	descendants_each(is_child, NULL, k->owner.uid, add, &sum);
+	descendants_each(descendants_is_child, NULL, k->owner.uid, add, &sum);
 	return sum;
 }
 

@@ -16,12 +16,6 @@
 
 enum { SWEEP_MOST_USEC = 60 * 1000000, PAUSE_USEC = 5000, PAUSE_MOST_USEC = 200000, FUSE_USEC = 1000000 };
 
-static bool is_child(const struct descendants_process *p, void *arg)
-{
-	(void)arg;
-	return p->parent == getpid();
-}
-
 void keeper_sweep_signal(const struct keeper *k, int signal)
 {
 	keeper_sweep_signal_others(k, signal, 0);
@@ -32,19 +26,19 @@ void keeper_sweep_signal_others(const struct keeper *k, int signal, pid_t but)
 	if (k->cgroups)
 		cgroups_signal(k->cgroups, k->name, signal, but);
 	else
-		descendants_signal(is_child, NULL, k->owner.uid, signal, but);
+		descendants_signal(descendants_is_child, NULL, k->owner.uid, signal, but);
 }
 
 int keeper_sweep_signal_handlers(const struct keeper *k, int signal, pid_t but)
 {
 	return k->cgroups ? cgroups_signal_handlers(k->cgroups, k->name, signal, but)
-			  : descendants_signal_handlers(is_child, NULL, k->owner.uid, signal, but);
+			  : descendants_signal_handlers(descendants_is_child, NULL, k->owner.uid, signal, but);
 }
 
 bool keeper_sweep_has(const struct keeper *k, bool (*is_it)(pid_t thread, const void *arg), const void *arg)
 {
 	return k->cgroups ? cgroups_have_thread(k->cgroups, k->name, is_it, arg)
-			  : descendants_have_thread(is_child, NULL, k->owner.uid, is_it, arg);
+			  : descendants_have_thread(descendants_is_child, NULL, k->owner.uid, is_it, arg);
 }
 
 void keeper_sweep_freeze(struct keeper *k, bool frozen)
@@ -73,7 +67,7 @@ void keeper_sweep_kill(struct keeper *k)
 	if (k->cgroups)
 		cgroups_kill(k->cgroups, k->name);
 	else
-		descendants_kill(is_child, NULL, k->owner.uid);
+		descendants_kill(descendants_is_child, NULL, k->owner.uid);
 }
 
 static bool has_children(void)
@@ -95,7 +89,8 @@ static bool kill_left_in_cgroups(struct keeper *k)
  * Returns true if there was one; it may not be dead yet. */
 static bool kill_left_of_user(struct keeper *k)
 {
-	return k->cgroups ? kill_left_in_cgroups(k) : has_children() && descendants_kill(is_child, NULL, k->owner.uid);
+	return k->cgroups ? kill_left_in_cgroups(k)
+			  : has_children() && descendants_kill(descendants_is_child, NULL, k->owner.uid);
 }
 
 static bool kill_left(struct keeper *k)
@@ -104,7 +99,7 @@ static bool kill_left(struct keeper *k)
 	if (!has_children())
 		return any;
 	keeper_record_flush(k);
-	descendants_kill(is_child, NULL, DESCENDANTS_OF_ANY_USER);
+	descendants_kill(descendants_is_child, NULL, DESCENDANTS_OF_ANY_USER);
 	return true;
 }
 
@@ -117,7 +112,7 @@ struct spared {
 static bool is_other_child(const struct descendants_process *p, void *arg)
 {
 	const struct spared *spared = arg;
-	return is_child(p, NULL) && !spared->is_spared(spared->k, p->pid);
+	return descendants_is_child(p, NULL) && !spared->is_spared(spared->k, p->pid);
 }
 
 static bool sweep_never(const struct keeper *k)
