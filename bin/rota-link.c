@@ -155,7 +155,7 @@ static void pair_connect(struct pair *p)
 		bufferevent_socket_connect(p->side[1], (struct sockaddr *)&guard, sizeof guard);
 }
 
-/* Pass on what comes from `side`. */
+/* Connect `side`, a connection that was accepted, to the guard or to the first node, and pass bytes on in both directions. */
 static void pair_begin(struct bufferevent *side)
 {
 	struct pair *p = xcalloc(1, sizeof *p);

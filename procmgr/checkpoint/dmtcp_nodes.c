@@ -3,10 +3,10 @@
  * Called by: driver_dmtcp.c.
  * The folder ROTA_CHECKPOINT_DIR.run of the attempt, which all nodes share, has the file "link" with the port and the key of the first
  * node's rota-link; for each other node N "port.N", with the port of its own rota-link and the process of its first task, and
- * "answer.N"; and "question", to which the other nodes write their answers.
+ * "answer.N" with what it answers; and "question", which the first node asks all others.
  * Invariants:
- * - A question and its answers are written into files that exist already: a node that opens such a file reads what was written
- *   last. It may see a new file only later.
+ * - The first node writes a question, and another node its answer, into a file that exists already. In a network file system, a node that
+ *   opens a file reads what was written last, but may not see at once that another node has made a file.
  * - Only processes of a node look for processes of that node. */
 #include "procmgr/checkpoint/dmtcp_nodes.h"
 
@@ -128,18 +128,6 @@ bool dmtcp_nodes_export(const json_t *hosts, struct err *e)
 	return address_towards(other, text, e) && (setenv("ROTA_CHECKPOINT_ADDRESS", text, 1) == 0 || err_sys(e, "no memory"));
 }
 
-/* Make an empty file that others write to, or read, by opening it. */
-static bool make_file(const char *run, const char *name, struct err *e)
-{
-	char *path = xasprintf("%s/%s", run, name);
-	int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	bool good = fd >= 0 || err_sys(e, "could not make \"%s\"", path);
-	if (fd >= 0)
-		close(fd);
-	free(path);
-	return good;
-}
-
 /* Write a line into a file that exists, in one piece. */
 static bool write_line(const char *run, const char *name, const char *line)
 {
@@ -168,7 +156,7 @@ static bool read_line(const char *run, const char *name, char line[LINE_SIZE])
 
 bool dmtcp_nodes_prepare(const char *run, struct err *e)
 {
-	return make_file(run, "question", e);
+	return dmtcp_tasks_make_file(run, "question", e);
 }
 
 /* Wait until a file exists in the folder of the attempt. */
@@ -283,7 +271,7 @@ bool dmtcp_nodes_begin(const struct dmtcp_node *node, struct err *e)
 	pid_t first = getpid();
 	int status = 1;
 	snprintf(name, sizeof name, "answer.%d", dmtcp_tasks_node());
-	bool good = program && make_file(node->run, name, e);
+	bool good = program && dmtcp_tasks_make_file(node->run, name, e);
 	pid_t pid = good ? fork() : -1;
 	if (pid == 0 && fork() == 0)
 		node_main(node, program, first);

@@ -54,15 +54,22 @@ bool dmtcp_tasks_folder(int rank, char name[DMTCP_TASK_NAME_SIZE])
 	return dmtcp_tasks_count() > 1;
 }
 
-static bool note_joined(const char *run, int rank, struct err *e)
+bool dmtcp_tasks_make_file(const char *run, const char *name, struct err *e)
 {
-	char *path = xasprintf("%s/joined.%d", run, rank);
+	char *path = xasprintf("%s/%s", run, name);
 	int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	bool good = fd >= 0 || err_sys(e, "could not make \"%s\"", path);
 	if (fd >= 0)
 		close(fd);
 	free(path);
 	return good;
+}
+
+static bool note_joined(const char *run, int rank, struct err *e)
+{
+	char name[DMTCP_TASK_NAME_SIZE];
+	snprintf(name, sizeof name, "joined.%d", rank);
+	return dmtcp_tasks_make_file(run, name, e);
 }
 
 bool dmtcp_tasks_note(const char *run, int rank, bool joined, struct err *e)
@@ -167,11 +174,10 @@ int dmtcp_tasks_lost(const char *run, bool all_due)
 
 void dmtcp_tasks_say_lost(const char *run, int rank)
 {
-	char *path = xasprintf("%s/lost.%d", run, rank);
-	int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd >= 0)
-		close(fd);
-	free(path);
+	char name[DMTCP_TASK_NAME_SIZE];
+	struct err e;
+	snprintf(name, sizeof name, "lost.%d", rank);
+	dmtcp_tasks_make_file(run, name, &e);
 }
 
 bool dmtcp_tasks_run_here(const char *run)

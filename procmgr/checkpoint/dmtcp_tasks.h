@@ -18,6 +18,9 @@ int dmtcp_tasks_node(void);
  * in the folder of images itself. */
 bool dmtcp_tasks_folder(int rank, char name[DMTCP_TASK_NAME_SIZE]);
 
+/* Make the empty file `name` in the folder `run` of the attempt, if it does not exist. It says something to other processes, or they write
+ * to it. */
+bool dmtcp_tasks_make_file(const char *run, const char *name, struct err *e);
 /* Write down the process of this task, in the folder `run` of the attempt. `joined`: the task will not call dmtcp_tasks_join(), as
  * DMTCP restores the tasks together. */
 bool dmtcp_tasks_note(const char *run, int rank, bool joined, struct err *e);

@@ -160,11 +160,11 @@ static void kill_tasks(void)
 /* End all tasks, also those of other nodes, which look for the file. */
 static void give_up(void)
 {
-	char *path = run_path("given_up");
-	int fd = dmtcp_tasks_nodes() > 1 ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
-	if (fd >= 0)
-		close(fd);
-	free(path);
+	char *run = run_path("");
+	struct err e;
+	if (dmtcp_tasks_nodes() > 1)
+		dmtcp_tasks_make_file(run, "given_up", &e);
+	free(run);
 	kill_tasks();
 }
 
