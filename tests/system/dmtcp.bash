@@ -174,3 +174,21 @@ talk_is_as_expected() {
 	done
 	[ ! -e checkpoints ]
 }
+
+# bit_is_flipped NODES: one bit of an image of task 1 is changed, which is not run, and all go on from the checkpoint before.
+bit_is_flipped() {
+	local images
+	talk_expect
+	talk_submit 2 "$1"
+	run -0 rota checkpoint "$job" --wait
+	pass_gate 1
+	run -0 rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	images=(checkpoints/"$job".*/2/task.1/*.dmtcp)
+	flip_bit "${images[0]}"
+	touch go
+	run -0 rota restart "$job"
+	talk_is_as_expected
+	[ "$(states)" = "1 discarded, 2 failed" ]
+	[ "$(grep -c . calls)" = 2 ]
+}

@@ -70,6 +70,16 @@ begin() {
 	started+=($!)
 }
 
+# other_begin PORT: a rota-link of another node that takes the server at PORT for the first node. OTHER: its port.
+other_begin() {
+	mkdir -m 700 other
+	echo "$1 $KEY" >other/link
+	rota-link other other 2 127.0.0.1 "$$" <>input.other 3>&- 2>/dev/null &
+	started+=($!)
+	eventually [ -e other/port.2 ]
+	read -r OTHER _ <other/port.2
+}
+
 # by_key KEY: what the rota-link of the first node answers to the line "hello" of a peer with this key.
 by_key() {
 	(echo hello; sleep "${2:-1}") | timeout 20 openssl s_client -connect "127.0.0.1:$LINK" -tls1_3 -ciphersuites TLS_AES_128_GCM_SHA256 -psk "$1" \
@@ -126,32 +136,20 @@ by_key() {
 	END
 	started+=($!)
 	eventually [ -e false ]
-	mkdir -m 700 other
-	echo "$(cat false) $KEY" >other/link
-	rota-link other other 2 127.0.0.1 "$$" <>input.other 3>&- 2>/dev/null &
-	started+=($!)
-	eventually [ -e other/port.2 ]
-	read -r OTHER _ <other/port.2
+	other_begin "$(cat false)"
 	timeout 10 python3 ask.py "$OTHER" "a secret word" || true
 	eventually [ -s stolen ]
 	run ! grep -q "secret" stolen
 }
 
 @test "a false first node that shows a certificate instead of the key gets nothing, and its words are not passed on" {
-	local port
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout false.key -out false.pem -subj /CN=first 2>/dev/null
 	mkfifo words
 	openssl s_server -accept 127.0.0.1:0 -cert false.pem -key false.key -naccept 1 <>words >false.out 2>&1 3>&- &
 	started+=($!)
 	echo "a false word" >words
 	eventually grep -q ^ACCEPT false.out
-	port=$(sed -n 's/^ACCEPT .*://p' false.out)
-	mkdir -m 700 other
-	echo "$port $KEY" >other/link
-	rota-link other other 2 127.0.0.1 "$$" <>input.other 3>&- 2>/dev/null &
-	started+=($!)
-	eventually [ -e other/port.2 ]
-	read -r OTHER _ <other/port.2
+	other_begin "$(sed -n 's/^ACCEPT .*://p' false.out)"
 	[ -z "$(python3 ask.py "$OTHER" "a secret word")" ]
 	eventually grep -i "alert" false.out
 	run ! grep "secret" false.out
