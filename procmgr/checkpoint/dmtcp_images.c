@@ -2,6 +2,7 @@
  *
  * Called by: driver_dmtcp.c.
  * DMTCP writes images to the folder next.images, beside ROTA_CHECKPOINT_DIR; those of one of several tasks to a folder task.N in it.
+ * A checkpoint of several nodes has the empty file "several-nodes" beside the images.
  * Invariants:
  * - The images have that path in them, so it is the same in all attempts. */
 #include "procmgr/checkpoint/dmtcp_images.h"
@@ -194,11 +195,30 @@ static bool move_task(int images, int next, int rank, struct err *e)
 	       (move.images > 0 || err_set(e, "task %d has left no image; is --checkpoint-dir one folder for all nodes?", rank));
 }
 
+static const char several_nodes[] = "several-nodes";
+
+static bool mark_nodes(int next, struct err *e)
+{
+	int fd = openat(next, several_nodes, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || err_sys(e, "could not make \"%s\"", several_nodes);
+}
+
 bool dmtcp_images_move(int images, int next, struct err *e)
 {
 	bool good = true;
 	folder_each(next, remove_any, NULL);
 	for (int rank = 0; good && rank < dmtcp_tasks_count(); rank++)
 		good = move_task(images, next, rank, e);
-	return good;
+	return good && (dmtcp_tasks_nodes() == 1 || mark_nodes(next, e));
+}
+
+bool dmtcp_images_fit_nodes(struct err *e)
+{
+	char *path = xasprintf("%s/%s", checkpoint_step_variable("ROTA_RESTART_DIR"), several_nodes);
+	bool fit = dmtcp_tasks_nodes() == 1 || access(path, F_OK) == 0;
+	free(path);
+	return fit || err_set(e, "checkpoint %s is of tasks on one node, so the step needs --nodes=1",
+			      checkpoint_step_variable("ROTA_CHECKPOINT_GENERATION"));
 }

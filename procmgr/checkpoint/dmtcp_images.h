@@ -22,5 +22,7 @@ bool dmtcp_images_remove(int images, struct err *e);
 /* Move the images into the folder `next`, where the files of the checkpoint are gathered. Removes all files there first: those of
  * a checkpoint that failed would be restored too. */
 bool dmtcp_images_move(int images, int next, struct err *e);
+/* Can the step go on from its checkpoint on as many nodes as it has? From one of tasks on one node, it cannot go on on several. */
+bool dmtcp_images_fit_nodes(struct err *e);
 
 #endif

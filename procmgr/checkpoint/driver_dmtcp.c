@@ -37,9 +37,6 @@
 
 enum { LIST_SIZE = 1 << 20, STATUS_SIZE = 4096, PAUSE_NS = 100000000, TRIES_US = 5000000, COMMAND_S = 10, GIVE_UP_S = 30 };
 
-/* Name of the file that marks a checkpoint of several nodes. */
-static const char several_nodes[] = "several-nodes";
-
 static const char *dmtcp_variable(const char *name)
 {
 	const char *value = getenv(name);
@@ -389,30 +386,12 @@ static bool dmtcp_launch(const struct driver_use *use, char ***instead, struct e
 	return true;
 }
 
-/* Mark a checkpoint of several nodes: from any other, processes cannot go on on several nodes. */
-static bool mark_nodes(int next, struct err *e)
-{
-	int fd = dmtcp_tasks_nodes() > 1 ? openat(next, several_nodes, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
-	if (fd >= 0)
-		close(fd);
-	return dmtcp_tasks_nodes() == 1 || fd >= 0 || err_sys(e, "could not make \"%s\"", several_nodes);
-}
-
-static bool has_mark(void)
-{
-	char *path = xasprintf("%s/%s", dmtcp_variable("ROTA_RESTART_DIR"), several_nodes);
-	bool has = access(path, F_OK) == 0;
-	free(path);
-	return has;
-}
-
 static bool dmtcp_restart(const struct driver_use *use, char ***instead, struct err *e)
 {
 	setenv("DMTCP_FAIL_RC", "85",
 	       1); /* if the restore fails, end with CHECKPOINT_EXIT_AGAIN, so that the step is queued again */
-	if (dmtcp_tasks_nodes() > 1 && !has_mark())
-		return err_set(e, "checkpoint %s is of tasks on one node, so the step needs --nodes=1",
-			       dmtcp_variable("ROTA_CHECKPOINT_GENERATION"));
+	if (!dmtcp_images_fit_nodes(e))
+		return false;
 	char *from = dmtcp_images_restart_path();
 	char **all = *instead =
 		dmtcp_images_copy_files(from, e) ? join_coordinator(use, "dmtcp_restart", watch_restart, 2, e) : NULL;
@@ -485,7 +464,7 @@ static bool dmtcp_checkpoint(const struct driver_use *use, struct err *e)
 		 * checkpoint. */
 		good = dmtcp_images_remove(images, e) && wait_nodes(until, &bytes, e) &&
 		       dmtcp_space_suffices(images, dmtcp_space_count(root) + bytes, e) &&
-		       save_processes(use, port, root, until, e) && dmtcp_images_move(images, next, e) && mark_nodes(next, e);
+		       save_processes(use, port, root, until, e) && dmtcp_images_move(images, next, e);
 	}
 	if (images >= 0)
 		close(images);
