@@ -238,14 +238,31 @@ struct db_sent *db_send_end(struct db *db, bool sent, db_answer *answer, void *a
 	return call;
 }
 
-static void on_ping(struct db *db, PGresult *result, const struct err *e, void *arg)
+static void on_nothing(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)db, (void)result, (void)e, (void)arg;
 }
 
 void db_ping(struct db *db)
 {
-	db_send_end(db, true, on_ping, NULL);
+	db_send_end(db, true, on_nothing, NULL);
+}
+
+/* Send a command whose answer nobody needs. */
+static void db_send_command(struct db *db, const char *sql)
+{
+	if (db->state == DB_UP)
+		db_send_end(db, PQsendQueryParams(db->conn, sql, 0, NULL, NULL, NULL, NULL, 0), on_nothing, NULL);
+}
+
+void db_read_begin(struct db *db)
+{
+	db_send_command(db, "begin isolation level repeatable read read only");
+}
+
+void db_read_end(struct db *db)
+{
+	db_send_command(db, "commit"); /* a rollback, if a call has failed */
 }
 
 static int parameter_count(const char *parameters)

@@ -1,7 +1,8 @@
 /* db.h - asynchronous PostgreSQL on a libevent loop: one connection, calls of `api` functions, notifications.
  *
  * Invariants:
- * - Calls are pipelined: each is sent with one sync after it, and answered in the order of the calls.
+ * - Calls are pipelined: each is sent with one sync after it, and answered in the order of the calls. Each is a transaction of its
+ *   own, except between db_read_begin() and db_read_end().
  * - api.def has the functions that C may call. Each is prepared at connect, so a database of another version is detected at once.
  * - A lost connection fails every call under way. The connection is made again; no call is sent twice.
  * - A server that lacks the newest incarnation of the database that this process has seen (db_seen.h) has an older copy, and is
@@ -131,6 +132,12 @@ bool db_is_null(const PGresult *result, int row, const char *column);
 
 /* Call one function of schema `api`. db_call() copies the parameters. */
 void db_call(struct db *db, enum api_function function, const struct db_param *params, int count, db_answer *answer, void *arg);
+
+/* Let all calls between db_read_begin() and db_read_end() see the database as it was at one moment: one transaction that reads. The
+ * caller makes these calls at once, before it returns to the event loop. A call that writes fails. If one of the calls fails, those
+ * after it fail too. */
+void db_read_begin(struct db *db);
+void db_read_end(struct db *db);
 
 /* Build a PostgreSQL array literal for a parameter in text form: db_array_new, add the elements in order, db_array_literal. */
 struct db_array;

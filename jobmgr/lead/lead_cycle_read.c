@@ -71,18 +71,26 @@ static void cycle_call_tick(struct lead_cycle *c)
 	db_call(c->db, API_schedule_tick, (struct db_param[]){{c->term, -1}}, 1, tick_answered, c);
 }
 
-/* Send the SQL calls that read the result sets `first` to `end` - 1. */
-static void cycle_call_sets(struct lead_cycle *c, int first, int end)
+/* Send the SQL call that reads a result set of the snapshot. */
+static void cycle_call_set(struct lead_cycle *c, enum lead_set set)
 {
 	char rows[16];
 
 	snprintf(rows, sizeof rows, "%d", c->scan_limit.rows);
-	c->waiting += end - first;
-	for (int set = first; set < end; set++) {
-		c->reads[set] = (struct lead_read){c, (enum lead_set)set};
-		db_call(c->db, lead_set_function((enum lead_set)set), (struct db_param[]){{rows, -1}}, set == LEAD_QUEUE,
-			set_answered, &c->reads[set]);
-	}
+	c->waiting++;
+	c->reads[set] = (struct lead_read){c, set};
+	db_call(c->db, lead_set_function(set), (struct db_param[]){{rows, -1}}, set == LEAD_QUEUE, set_answered, &c->reads[set]);
+}
+
+/* Send the SQL calls that read the result sets of the snapshot before `end`, all as of one moment. If a step ended between the reads
+ * of nodes and of running steps, a part of its node would be neither free nor become free, so no time would be found at which a step
+ * that needs this part can start. Such a step would have no reservation, and later ones of the queue would pass it. */
+static void cycle_call_sets(struct lead_cycle *c, int end)
+{
+	db_read_begin(c->db);
+	for (int set = 0; set < end; set++)
+		cycle_call_set(c, (enum lead_set)set);
+	db_read_end(c->db);
 }
 
 /* Send the SQL call that reads a result set for `count` steps, unless `count` is 0. Frees the arrays `jobs` and `steps`. */
@@ -107,7 +115,7 @@ static void cycle_call_launch(struct lead_cycle *c, size_t count, struct db_arra
 void lead_cycle_read_queue(struct lead_cycle *c)
 {
 	cycle_call_tick(c);
-	cycle_call_sets(c, LEAD_QUEUE, LEAD_SNAPSHOT_SETS);
+	cycle_call_set(c, LEAD_QUEUE);
 }
 
 /* Read the snapshot. Launch rows are read after the queue, so that they are not older than the queue. */
@@ -117,7 +125,7 @@ void lead_cycle_read_snapshot(struct lead_cycle *c)
 	size_t count = lead_prefetch_list(&c->prefetch, jobs, requests);
 
 	cycle_call_tick(c);
-	cycle_call_sets(c, 0, LEAD_SNAPSHOT_SETS);
+	cycle_call_sets(c, LEAD_SNAPSHOT_SETS);
 	cycle_call_launch(c, count, jobs, requests);
 }
 
@@ -134,7 +142,7 @@ void lead_cycle_read_requests(struct lead_cycle *c)
 
 	/* Moves may empty a node although no step is pending, so the search for moves needs the snapshot. */
 	if (c->first_stage == LEAD_STAGE_QUEUE && (pending || cycle_may_move(c)))
-		cycle_call_sets(c, 0, LEAD_QUEUE);
+		cycle_call_sets(c, LEAD_QUEUE);
 	c->first_stage = pending ? LEAD_STAGE_SNAPSHOT : LEAD_STAGE_QUEUE;
 	cycle_call_for(c, LEAD_PENDING, lead_queue_list_missing(c->queue, c->rows, jobs, steps), jobs, steps, requests_answered,
 		       c);
