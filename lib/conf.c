@@ -284,6 +284,11 @@ const char *conf_credentials_account(const struct conf *c)
 	return *c->credentials_account ? c->credentials_account : c->instance_account;
 }
 
+bool conf_has_scripts(const struct conf *c)
+{
+	return *c->hooks_job_submit || *c->hooks_burst_buffer;
+}
+
 uid_t conf_min_uid(const struct conf *c)
 {
 	enum { SYSTEM_MIN_UID = 1000 }; /* Debian: UID_MIN in login.defs */

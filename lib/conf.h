@@ -39,6 +39,9 @@ const char *conf_node_account(const struct conf *c);
 const char *conf_controller_account(const struct conf *c);
 const char *conf_credentials_account(const struct conf *c);
 
+/* Returns true if the site has scripts, whose functions runnerd calls (hooks.job_submit, hooks.burst_buffer). */
+bool conf_has_scripts(const struct conf *c);
+
 /* Returns the lowest user id whose jobs run (launcher.min_uid). */
 uid_t conf_min_uid(const struct conf *c);
 

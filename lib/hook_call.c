@@ -180,30 +180,53 @@ static void client_idle(evutil_socket_t fd, short what, void *arg)
 		client_disconnect(client);
 }
 
-/* Connect, unless the client is connected. A Unix socket takes a connection at once, or refuses it. */
-static bool client_connect(struct hook_client *client, struct err *e)
+/* Connect to the socket `path`. A Unix socket takes a connection at once, or refuses it. Returns -1 if it was refused. */
+static int socket_connect(const char *path, struct err *e)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd;
 
-	if (client->stream)
-		return true;
-	if (strlen(client->path) >= sizeof address.sun_path)
-		return err_set(e, "hooks.socket \"%s\" is longer than %zu bytes", client->path, sizeof address.sun_path - 1);
-	strcpy(address.sun_path, client->path);
+	if (strlen(path) >= sizeof address.sun_path) {
+		err_set(e, "hooks.socket \"%s\" is longer than %zu bytes", path, sizeof address.sun_path - 1);
+		return -1;
+	}
+	strcpy(address.sun_path, path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0) {
-		err_sys(e, "could not connect to runnerd at \"%s\"", client->path);
+		err_sys(e, "could not connect to runnerd at \"%s\"", path);
 		if (fd >= 0)
 			close(fd);
-		return false;
+		return -1;
 	}
+	return fd;
+}
+
+/* Connect, unless the client is connected. */
+static bool client_connect(struct hook_client *client, struct err *e)
+{
+	int fd;
+
+	if (client->stream)
+		return true;
+	fd = socket_connect(client->path, e);
+	if (fd < 0)
+		return false;
 	client->stream = bufferevent_socket_new(client->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (!client->stream)
 		die("out of memory");
 	bufferevent_setcb(client->stream, client_readable, NULL, client_ended, client);
 	bufferevent_enable(client->stream, EV_READ | EV_WRITE);
 	return true;
+}
+
+bool hook_call_listens(const char *path)
+{
+	struct err e;
+	int fd = socket_connect(path, &e);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }
 
 struct hook_client *hook_client_new(struct event_base *base, const char *path, int seconds)

@@ -21,6 +21,9 @@ struct hook_call;
  * code is RT502 if runnerd has answered, so that another attempt would end in the same way; else "". */
 typedef void hook_call_done(const json_t *answer, const struct err *e, void *arg);
 
+/* Returns true if runnerd listens at the socket `path` (hooks.socket). */
+bool hook_call_listens(const char *path);
+
 /* Make a client of the socket `path` (hooks.socket). It connects at the first call, and again at the first call after a failure.
  * A connection without calls is closed after a minute. A call that has no answer after `seconds` fails. If runnerd works,
  * functions that only compute are answered within 7 times hooks.call_seconds, unless a client has more than 1000 requests under

@@ -307,7 +307,7 @@ struct script_socket *script_socket_open(struct event_base *base, const struct c
 {
 	struct script_socket *s;
 
-	if (!*conf->hooks_job_submit && !*conf->hooks_burst_buffer)
+	if (!conf_has_scripts(conf))
 		return NULL;
 	s = xcalloc(1, sizeof *s);
 	s->base = base;

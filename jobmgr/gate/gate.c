@@ -264,7 +264,7 @@ struct gate *gate_open(struct event_base *base, const struct conf *conf, const c
 	gate->server.auth = gate_auth_new(base, conf);
 	gate->server.admissions = gate_admissions_new();
 	gate->server.numbers = gate_numbers_new();
-	if (*conf->hooks_job_submit || *conf->hooks_burst_buffer)
+	if (conf_has_scripts(conf))
 		gate->server.hooks = hook_client_new(base, conf->hooks_socket, conf->hooks_call_seconds + GATE_HOOK_TIMEOUT);
 	gate->server.listener = gate_listen_session_open(base, conf, gate_take_notification, gate);
 	gate->server.sessions = gate_sessions_open(base, conf, GATE_SESSION_LOCAL);

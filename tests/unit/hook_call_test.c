@@ -169,6 +169,17 @@ static void test_not_there(void **state)
 	free(receive(&id)); /* the next call connects */
 }
 
+static void test_listens(void **state)
+{
+	(void)state;
+	assert_false(hook_call_listens(unit_path("sock")));
+	serve();
+	assert_true(hook_call_listens(unit_path("sock")));
+	close(listener); /* as by a runnerd that was killed: the file is left */
+	listener = -1;
+	assert_false(hook_call_listens(unit_path("sock")));
+}
+
 static void test_lost_is_not_sent_again(void **state)
 {
 	int first, second;
@@ -325,6 +336,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_answers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_broken_script, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_not_there, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_listens, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_lost_is_not_sent_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_too_slow, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_cancelled, set_up, tear_down),

@@ -241,8 +241,8 @@ bool up_runner_files(const struct instance *in, struct err *e)
 static void accounts_warn(const struct instance *in)
 {
 	const struct conf *c = &in->conf;
-	bool has_hooks = *c->hooks_job_submit || *c->hooks_burst_buffer || *c->hooks_power_off || *c->hooks_power_on ||
-			 *c->hooks_reboot || *c->hooks_node_folder;
+	bool has_hooks =
+		conf_has_scripts(c) || *c->hooks_power_off || *c->hooks_power_on || *c->hooks_reboot || *c->hooks_node_folder;
 
 	if (has_hooks && strcmp(conf_controller_account(c), in->account) == 0)
 		fprintf(stderr,

@@ -13,6 +13,7 @@
 #include "bin/rota/instance/process.h"
 #include "bin/rota/instance/up.h"
 #include "lib/clock.h"
+#include "lib/hook_call.h"
 #include "lib/mail.h"
 #include "lib/text.h"
 
@@ -50,6 +51,12 @@ static bool gate_answers(const struct instance *in, const void *arg)
 	return ok;
 }
 
+/* Returns true if runnerd runs, and listens at the hook socket if the site has scripts: without them, it makes no such socket. */
+static bool runner_serves(const struct instance *in, const void *arg)
+{
+	return daemon_runs(in, arg) && (!conf_has_scripts(&in->conf) || hook_call_listens(in->conf.hooks_socket));
+}
+
 /* Make sure that a daemon of this kind runs as `account`, and wait until `ready` returns true. */
 static bool daemon_have(const struct instance *in, const char *kind, const char *account,
 			bool (*ready)(const struct instance *in, const void *arg), struct err *e)
@@ -79,9 +86,8 @@ static bool daemon_have(const struct instance *in, const char *kind, const char 
 /* Returns true if the configuration has work for runnerd. */
 static bool runner_is_needed(const struct conf *conf)
 {
-	return *conf->controller_prolog || *conf->controller_epilog || *conf->hooks_job_submit || *conf->hooks_burst_buffer ||
-	       *conf->hooks_power_off || *conf->hooks_power_on || *conf->hooks_reboot || *conf->hooks_node_folder ||
-	       mail_can_send(conf);
+	return *conf->controller_prolog || *conf->controller_epilog || conf_has_scripts(conf) || *conf->hooks_power_off ||
+	       *conf->hooks_power_on || *conf->hooks_reboot || *conf->hooks_node_folder || mail_can_send(conf);
 }
 
 bool up_daemons(const struct instance *in, struct err *e)
@@ -91,7 +97,7 @@ bool up_daemons(const struct instance *in, struct err *e)
 	       (!*in->conf.credentials_keys ||
 		daemon_have(in, "rota-credd", conf_credentials_account(&in->conf), daemon_runs, e)) &&
 	       (!runner_is_needed(&in->conf) ||
-		(up_runner_files(in, e) && daemon_have(in, "runnerd", conf_controller_account(&in->conf), daemon_runs, e)));
+		(up_runner_files(in, e) && daemon_have(in, "runnerd", conf_controller_account(&in->conf), runner_serves, e)));
 }
 
 /* Make one change through the API verb `admin`. Frees `values`. jobmgrd makes changes by database sessions of their own, which
