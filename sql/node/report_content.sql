@@ -22,7 +22,7 @@ begin
 	with record as (
 		select s.node, s.job, s.step, s.attempt, w.nr << 32 | s.nr as seq, w.boot_at,
 			least(s.at_us, s.started_us) as first_us, s.at_us as last_us,
-			case s.kind when 'task' then s.started_us end as tasked_us,
+			case when s.kind = 'task' and s.cause is distinct from 'launch' then s.started_us end as tasked_us,
 			case s.kind when 'keeper' then s.at_us end as keeper_us, s.kind = 'ready' as ready,
 			case s.kind when 'run' then s.at_us end as run_us,
 			case s.kind when 'run' then s.session end as session_id,
@@ -57,7 +57,7 @@ begin
 			system_usec, node_uj, nr)
 		union all
 		select l.node, l.job, l.step, l.attempt, w.nr << 32 | l.nr, w.boot_at,
-			least(l.keeper_us, l.run_us, l.done_us, l.end_us), l.end_us, null,
+			least(l.keeper_us, l.run_us, t.started_us, l.done_us, l.end_us), l.end_us, t.started_us,
 			l.keeper_us, coalesce(l.ready, false), l.run_us, l.session, l.done_us, false,
 			l.outcome, l.cause, nullif(l.message, ''), nullif(l.exit, -1), nullif(l.signal, 0),
 			l.end_us, nullif(l.peak_mb, -1), nullif(l.cgroup_peak_mb, -1), nullif(l.cpu_usec, -1),
@@ -76,6 +76,9 @@ begin
 			with ordinality as l (node, job, step, attempt, keeper_us, ready, run_us, session, task, done_us,
 				exit, signal, cause, outcome, message,
 			end_us, drain, peak_mb, cgroup_peak_mb, cpu_usec, system_usec, node_uj, nr)
+		-- The task is read only if the record of the start is missing.
+		cross join lateral (select case when l.run_us is null and l.task ->> 'cause' is distinct from 'launch'
+			then (l.task ->> 'started_us')::bigint end as started_us) t
 	)
 	-- Coalesced records of an attempt mostly occur once. A deferred report of a process manager that is gone may have the
 	-- same ones.
@@ -90,8 +93,8 @@ begin
 end $$;
 comment on function internal.report_digest(internal.report_content[]) is
 	'One row for each attempt and node in reports, with the values of its records. first_us, last_us: the earliest and the '
-	'latest clock of the records; tasked_us: the first start in a record of a task; said: number of records; closing: number '
-	'of records that may follow the end of the attempt.';
+	'latest clock of the records; tasked_us: the first start in a record of a task whose program could be started; said: '
+	'number of records; closing: number of records that may follow the end of the attempt.';
 
 -- A database that lacks commits which a node has seen (an older copy) may give a new attempt the number of one that has run on
 -- the node. A record from before the registration is about the old attempt if the attempt of this number was ordered after the
