@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bin/rota/call/call.h"
 #include "bin/rota/line/verb.h"
@@ -91,7 +92,7 @@ void verb_misuse(const struct verb *verb, const char *format, ...)
 	vfprintf(stderr, format, args);
 	va_end(args);
 	fprintf(stderr, "\nhint: `rota %s --help` shows how it is used.\n", verb->name);
-	exit(EXIT_USAGE);
+	_exit(EXIT_USAGE); /* nothing has begun that atexit() has to undo, and what callers have allocated is no leak */
 }
 
 /* Report an option of other systems for the jobs that a verb of Rota takes as its first operands. */
