@@ -5,8 +5,8 @@
  * node's rota-link; for each other node N "port.N", with the port of its own rota-link and the process of its first task, and
  * "answer.N" with what it answers; and "question", which the first node asks all others.
  * Invariants:
- * - The first node writes a question, and another node its answer, into a file that exists already. In a network file system, a node that
- *   opens a file reads what was written last, but may not see at once that another node has made a file.
+ * - The first node writes a question, and another node its answer, into a file that exists already. A network file system may show a
+ *   new file late to other nodes. It shows the newest content of a file to each node that opens it.
  * - Only processes of a node look for processes of that node. */
 #include "procmgr/checkpoint/dmtcp_nodes.h"
 
