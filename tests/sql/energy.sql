@@ -89,9 +89,11 @@ select is((select array_agg(distinct x.e) from (values ((select round(sum(energy
 	((select round(sum((r ->> 'energy_kwh')::numeric) * 3600000, 6) from jsonb_array_elements(api.report(0, 'root', '{"report": "efficiency", "since": "2010-01-01", "until": "2099-01-01"}') -> 'rows') r)),
 	((select round(sum((r ->> 'energy_j')::numeric), 6) from jsonb_array_elements((api.job_acct(0, 'root', '{}')::jsonb) -> 'rows') r))) x (e)),
 	array[(select round(sum(energy_j), 6) from rota.allocation)], 'all views have the same energy');
-select is((select array_agg(distinct round(x.g * 1000000, 2)) from (values ((select sum(carbon_g)::numeric from acct.allocation)), ((select sum(carbon_g)::numeric from acct.attempt)), ((select sum(carbon_g)::numeric from acct.step)),
+-- The energies are whole microjoules, so the sums are multiples of a 9000th of a microgram: none is halfway between two numbers of three
+-- decimals.
+select is((select array_agg(distinct round(x.g * 1000000, 3)) from (values ((select sum(carbon_g)::numeric from acct.allocation)), ((select sum(carbon_g)::numeric from acct.attempt)), ((select sum(carbon_g)::numeric from acct.step)),
 	((select sum(carbon_g) from acct.efficiency)), ((select sum(carbon_g) from acct.usage_month))) x (g)),
-	array[(select round(sum(carbon_g) * 1000000, 2) from acct.usage_day)], 'and the same carbon');
+	array[(select round(sum(carbon_g) * 1000000, 3) from acct.usage_day)], 'and the same carbon');
 select is((select jsonb_build_array(round((r ->> 'energy_kwh')::numeric * 3600000, 6), round((r ->> 'carbon_kg')::numeric * 3600000000, 3)) from jsonb_array_elements(api.report(0, 'root', jsonb_build_object('report', 'job', 'jobs', jsonb_build_array(:'j'))) -> 'rows') r),
 	'[1.000000, 100.250]', 'the report of a job');
 -- Without intensities there is energy and no carbon.

@@ -254,15 +254,15 @@ select t.start(:'j' || '.r', array[1 + i / 4], jsonb_build_object('position', i)
 select t.run(format('%s.r[%s]', :'j', i)), case when i > 3 then t.finish(format('%s.r[%s]', :'j', i)) end from generate_series(0, 10) i \g /dev/null
 select t.submit('ines', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]') as k \gset
 select t.pass(:'k' || '.a', '{4}'), t.pass(:'k' || '.b', '{4}') \g /dev/null
-update rota.step set started_at = '2027-01-31 23:30Z', eligible_at = timestamptz '2027-01-31 23:30Z' - coalesce(array_index, 77) * interval '1 second' where job_id = :j;
-update rota.step set started_at = '2027-01-31 22:30Z', eligible_at = timestamptz '2027-01-31 22:30Z' - case step_id when 0 then 100 else -1 end * interval '1 second' where job_id = :k and started_at is not null;
+update rota.step set started_at = '2017-01-31 23:30Z', eligible_at = timestamptz '2017-01-31 23:30Z' - coalesce(array_index, 77) * interval '1 second' where job_id = :j;
+update rota.step set started_at = '2017-01-31 22:30Z', eligible_at = timestamptz '2017-01-31 22:30Z' - case step_id when 0 then 100 else -1 end * interval '1 second' where job_id = :k and started_at is not null;
 create function t.waits(p_role text) returns text language plpgsql as $$
 declare
 	v_answer text;
 begin
 	execute format('set local role %I', p_role);
 	select string_agg(concat_ws(' ', w.day, w.account, w.partition, w.qos, w.steps_started, w.mean_s, w.median_s, w.p90_s, w.p99_s, w.max_s), ', ' order by w.day)
-	into v_answer from acct.wait_day w where w.day between '2027-01-31' and '2027-02-01';
+	into v_answer from acct.wait_day w where w.day between '2017-01-31' and '2017-02-01';
 	reset role;
 	return v_answer;
 end $$;
@@ -271,8 +271,8 @@ create role hugo in role rota_reader;
 create role ines in role rota_reader;
 create role ivan in role rota_reader;
 select is(t.waits(r), y, r || ' reads waits') from (values
-	('rota_analyst', '2027-01-31 main normal 2 50 50 90 99 100, 2027-02-01 lab main normal 11 5 5 9 9.9 10'), ('ines', '2027-01-31 main normal 2 50 50 90 99 100'),
-	('hugo', '2027-02-01 lab main normal 11 5 5 9 9.9 10'), ('ivan', '2027-02-01 lab main normal 11 5 5 9 9.9 10')) x (r, y);
+	('rota_analyst', '2017-01-31 main normal 2 50 50 90 99 100, 2017-02-01 lab main normal 11 5 5 9 9.9 10'), ('ines', '2017-01-31 main normal 2 50 50 90 99 100'),
+	('hugo', '2017-02-01 lab main normal 11 5 5 9 9.9 10'), ('ivan', '2017-02-01 lab main normal 11 5 5 9 9.9 10')) x (r, y);
 
 -- The directory, the comment and the command line of a job are shown to its owner, not to analysts or coordinators of its
 -- account.
