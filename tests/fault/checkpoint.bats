@@ -8,7 +8,7 @@ load ../system/helper
 setup_file() {
 	export EVE=rbck$$ CRIU
 	CRIU=$(dirname "$(command -v criu || echo /none/criu)")
-	if [ -x "$CRIU/criu" ] && [ "$(id -u)" = 0 ]; then
+	if [ -x "$CRIU/criu" ] && [ "$EUID" = 0 ]; then
 		users_add "$EVE"
 		instance_up 1 --cpus 4 --mem 2000 --set node.grace=1 --set node.checkpoint_criu="$CRIU"
 		folders_add "$EVE"

@@ -75,7 +75,7 @@ script() { # NAME <<END
 
 start_database() {
 	local as=()
-	[ "$(id -u)" != 0 ] || as=(setpriv --reuid rota --regid "$(id -g rota)" --init-groups)
+	[ "$EUID" != 0 ] || as=(setpriv --reuid rota --regid "$(id -g rota)" --init-groups)
 	"${as[@]}" "$(pg_config --bindir)/pg_ctl" -D "$ROTA_HOME/pg/data" -l /dev/null -w start >/dev/null 3>&-
 }
 

@@ -5,7 +5,7 @@
 load helper
 
 setup_file() {
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	export EVE=reve$$ VIC=rvic$$
 	local user
 	for user in "$EVE" "$VIC"; do
@@ -35,7 +35,7 @@ setup_file() {
 }
 
 teardown_file() {
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	local status=0
 	instance_down || status=1
 	for user in "$EVE" "$VIC"; do
@@ -51,7 +51,7 @@ setup() {
 
 teardown() {
 	local jobs
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	jobs=$(rota queue --json | jq -r '.jobs[] | select(.state != "starting") | .job_id')
 	[ -z "$jobs" ] || rota cancel $jobs >/dev/null
 }
@@ -69,7 +69,7 @@ submit() {
 }
 
 ended() { # JOB: prints state, cause and message of its first step, once the step has ended
-	rota wait --timeout=120 "$1" >/dev/null 2>&1 || [ $? -ne 124 ] || { echo "job $1 does not end" >&2; return 1; }
+	rota wait --timeout=300 "$1" >/dev/null 2>&1 || [ $? -ne 124 ] || { echo "job $1 does not end" >&2; return 1; }
 	rota sql -Atc "select state || '|' || cause || '|' || coalesce(message, '') from rota.step where job_id = $1 and step_id = 0"
 }
 
@@ -77,7 +77,7 @@ ended() { # JOB: prints state, cause and message of its first step, once the ste
 read_ends() {
 	local job end
 	declare -gA END=()
-	rota wait --timeout=120 "$@" >/dev/null 2>&1 || [ $? -ne 124 ]
+	rota wait --timeout=300 "$@" >/dev/null 2>&1 || [ $? -ne 124 ]
 	while IFS=' ' read -r job end; do END[$job]=$end; done < <(rota sql -Atc "select job_id || ' ' || state || '|' || cause || '|' || coalesce(message, '')
 		from rota.step where job_id in ($(IFS=,; echo "$*")) and step_id = 0")
 }
@@ -325,7 +325,7 @@ are_left() {
 		true
 	END
 	job=$(submit "$VIC" "$ROTA_TEST_DIR/quick.sh")
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	kill "$pid" # the attack has gone on all the while
 	wait "$pid" || true
 }
@@ -511,7 +511,7 @@ partition_known() {
 	for name in "${names[@]}"; do
 		jobs+=("$(submit "$EVE" "--job-name=$name" "--comment=$name" "$ROTA_TEST_DIR/name.sh")")
 	done
-	rota wait --timeout=120 "${jobs[@]}"
+	rota wait --timeout=300 "${jobs[@]}"
 	rota show --json "${jobs[@]}" >"$BATS_TEST_TMPDIR/shown"
 	rota acct --json "${jobs[@]}" >"$BATS_TEST_TMPDIR/past"
 	for i in "${!names[@]}"; do
@@ -726,7 +726,7 @@ bombs() {
 		yes 0123456789abcdef | head -c 1073741824
 	END
 	job=$(submit "$EVE" "$ROTA_TEST_DIR/large.sh")
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	out=$ROTA_TEST_DIR/$EVE/large.out
 	[ "$(stat -c '%s %U' "$out")" = "1073741824 $EVE" ]
 	yes 0123456789abcdef | head -c 1073741824 | cmp - "$out"
@@ -764,5 +764,5 @@ spools_empty() {
 	[ "$(superuser "select (select count(*) from rota.allocation where ended_at is null) + (select sum(cpus_used) from rota.node_used)")" = 0 ]
 	[ "$(rota nodes --json | jq -r '[.nodes[].state] | unique | .[]')" = up ]
 	job=$(submit "$VIC" --output=/dev/null "$ROTA_TEST_DIR/quick.sh")
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 }

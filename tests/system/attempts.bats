@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Attempts of a step: each keeps its output, and show, acct, report and log find them.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 
 setup_file() {

@@ -26,13 +26,13 @@ fake_system() {
 	END
 	printf '#!/bin/sh\n' >"$FAKE/bin/getent"
 	chmod +x "$FAKE"/bin/*
-	[ "$(id -u)" != 0 ] || chown -R games "$FAKE"
+	[ "$EUID" != 0 ] || chown -R games "$FAKE"
 }
 
 # fake_bootstrap MISSING [BROKEN]: bin/bootstrap as an ordinary user of that system.
 fake_bootstrap() {
 	local user=()
-	[ "$(id -u)" != 0 ] || user=(setpriv --reuid games --regid games --clear-groups)
+	[ "$EUID" != 0 ] || user=(setpriv --reuid games --regid games --clear-groups)
 	cp "$ROTA_SOURCE/bin/bootstrap" "$FAKE/bootstrap"
 	rm -f "$FAKE/apt"
 	run "${user[@]}" env PATH="$FAKE/bin:$PATH" FAKE="$FAKE" TMPDIR="$FAKE/tmp" MISSING="$1" BROKEN="${2:-}" bash "$FAKE/bootstrap"
@@ -49,7 +49,7 @@ fake_bootstrap() {
 	# A file that the machine has already stays.
 	mkdir -p "$FAKE/etc/postgresql-common/createcluster.d"
 	echo "ssl = on" >"$FAKE/etc/postgresql-common/createcluster.d/local.conf"
-	[ "$(id -u)" != 0 ] || chown -R games "$FAKE/etc"
+	[ "$EUID" != 0 ] || chown -R games "$FAKE/etc"
 	fake_bootstrap munge
 	[[ $(cat "$FAKE/apt") == *" munge | ssl = on" && $output != *cluster* ]]
 	# The same after a failure of apt-get.

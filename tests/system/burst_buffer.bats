@@ -6,7 +6,7 @@ load staging
 
 setup_file() {
 	export EVE=rbbe$$ ANN=rbba$$
-	[ "$(id -u)" != 0 ] || users_add "$EVE" "$ANN"
+	[ "$EUID" != 0 ] || users_add "$EVE" "$ANN"
 	site_make < <(recorder)
 	instance_up 1 "${SITE_OPTIONS[@]}" --set hooks.stage_in_timeout=600 --set hooks.stage_out_timeout=600
 	rota admin setting change requeue_delay_s --value=0
@@ -16,7 +16,7 @@ setup_file() {
 teardown_file() {
 	local status=0
 	instance_down || status=1
-	[ "$(id -u)" != 0 ] || users_remove "$EVE" "$ANN" || status=1
+	[ "$EUID" != 0 ] || users_remove "$EVE" "$ANN" || status=1
 	site_remove
 	return "$status"
 }
@@ -48,7 +48,7 @@ job_teardown false $who" ]
 	# Each process of a function has the account of the daemons, the folder /, and nothing of the job or the submitter in its
 	# environment.
 	account=$(stat -c '%u %g' "$ROTA_HOME/run/hook/staging")
-	[ "$(id -u)" != 0 ] || [ "$account" = "$(id -u rota) $(id -g rota)" ]
+	[ "$EUID" != 0 ] || [ "$account" = "$(id -u rota) $(id -g rota)" ]
 	for function in $ALL; do
 		echo "$function $account / PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" \
 			"ROTA_CLUSTER=$cluster SLURM_CLUSTER_NAME=$cluster "
@@ -422,12 +422,12 @@ test_data_in of job $job
 	impatient=yes
 	daemon_again runnerd --set hooks.other_timeout=2
 	wait
-	eventually functions_are_called
+	functions_are_called
 	refused "Error running slurm_bb_get_status: function of" rota admin hook status hang 6
 	[[ $output == *"not finished after 2 seconds"* ]]
 	eventually gone
 	daemon_again runnerd --set hooks.other_timeout=300
-	eventually functions_are_called
+	functions_are_called
 }
 
 gone() {

@@ -48,7 +48,7 @@ runs_element() {
 
 @test "each element has all functions called in order, by a number of its own, and finds its data and number" {
 	job=$(array 4-9 "in=%A_%a of %j")
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 	for i in 4 5 6 7 8 9; do
 		id=$(number "$job" $i)

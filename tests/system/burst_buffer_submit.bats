@@ -7,7 +7,7 @@ load staging
 
 setup_file() {
 	export EVE=rbse$$ ANN=rbsa$$
-	[ "$(id -u)" != 0 ] || users_add "$EVE" "$ANN"
+	[ "$EUID" != 0 ] || users_add "$EVE" "$ANN"
 	site_make < <(recorder)
 	echo 'function slurm_job_submit() return 0 end' >"$SITE/job_submit.lua"
 	instance_up 1 "${SITE_OPTIONS[@]}" --set hooks.directive=DATA --set hooks.job_submit="$SITE/job_submit.lua"
@@ -16,7 +16,7 @@ setup_file() {
 teardown_file() {
 	local status=0
 	instance_down || status=1
-	[ "$(id -u)" != 0 ] || users_remove "$EVE" "$ANN" || status=1
+	[ "$EUID" != 0 ] || users_remove "$EVE" "$ANN" || status=1
 	site_remove
 	return "$status"
 }

@@ -2,6 +2,7 @@
 # Steps that save themselves: on request, at intervals, before the time limit, by exit code 85; they go on with an undisturbed
 # run's result.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 
 setup_file() {

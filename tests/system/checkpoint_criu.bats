@@ -8,7 +8,7 @@ load restored
 setup_file() {
 	export EVE=rbcr$$ CRIU DRIVER=criu
 	CRIU=$(dirname "$(command -v criu || echo /none/criu)")
-	[ -x "$CRIU/criu" ] && [ "$(id -u)" = 0 ] || return 0
+	[ -x "$CRIU/criu" ] && [ "$EUID" = 0 ] || return 0
 	users_add "$EVE"
 	export LINKS
 	LINKS=$(mktemp -d "${TMPDIR:-/tmp}/rota-criu.XXXXXX")
@@ -241,8 +241,8 @@ is_held() {
 @test "the checkpoint signal reaches the script alone, or what it has started, as --checkpoint-signal says" {
 	cat >job.sh <<-'END'
 		#!/bin/bash
-		bash -c 'trap "echo >>child; echo >$ROTA_CHECKPOINT_DIR/state; rota checkpoint --done" USR1; : >at.1; until [ -e go ]; do sleep 0.05; done' &
 		trap 'echo >>script; echo >$ROTA_CHECKPOINT_DIR/state; rota checkpoint --done' USR1
+		bash -c 'trap "echo >>child; echo >$ROTA_CHECKPOINT_DIR/state; rota checkpoint --done" USR1; : >at.1; until [ -e go ]; do sleep 0.05; done' &
 		until [ -e go ]; do sleep 0.05; done
 		wait
 	END

@@ -13,10 +13,10 @@ setup_file() {
 	export LINKS
 	LINKS=$(mktemp -d "${TMPDIR:-/tmp}/rota-dmtcp.XXXXXX")
 	dmtcp_link
-	[ "$(id -u)" != 0 ] || users_add "$EVE"
+	[ "$EUID" != 0 ] || users_add "$EVE"
 	restored_up --cpus 4 --set node.checkpoint_dmtcp="$LINKS" || return 1
 	talk_make
-	[ "$(id -u)" != 0 ] || folders_add "$EVE"
+	[ "$EUID" != 0 ] || folders_add "$EVE"
 }
 
 teardown_file() {
@@ -99,7 +99,7 @@ first_process() {
 		run -0 rota restart "$job"
 		eventually restored 2
 		if [ "$code" = none ]; then rota modify --time=0:01 "$job"; else touch go; fi
-		run rota wait --timeout=60 "$job"
+		run rota wait "$job"
 		run sql "select concat_ws(' ', state, cause, case when code = '7' then exit_code end) from rota.step, (values ('$code')) x (code) where job_id = $job"
 		echo "$output"
 		[ "$output" = "$([ "$code" = 7 ] && echo 'failed exit 7' || echo 'timeout time_limit')" ]

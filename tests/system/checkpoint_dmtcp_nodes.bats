@@ -15,10 +15,10 @@ setup_file() {
 	export LINKS
 	LINKS=$(mktemp -d "${TMPDIR:-/tmp}/rota-dmtcp.XXXXXX")
 	dmtcp_link
-	[ "$(id -u)" != 0 ] || users_add "$EVE"
+	[ "$EUID" != 0 ] || users_add "$EVE"
 	restored_up --cpus 2 --set node.checkpoint_dmtcp="$LINKS" --set node.lease=20 --set node.lease_margin=10 --set nodemgr.period=1 || return 1
 	talk_make
-	[ "$(id -u)" != 0 ] || folders_add "$EVE"
+	[ "$EUID" != 0 ] || folders_add "$EVE"
 }
 
 teardown_file() {
@@ -26,7 +26,7 @@ teardown_file() {
 	[ -n "${LINKS:-}" ] || return 0
 	restored_down || status=1
 	for node in 3 4; do
-		[ "$(id -u)" != 0 ] || ! ip netns list | grep -qw "$SPACE-$node" || ip netns del "$SPACE-$node"
+		[ "$EUID" != 0 ] || ! ip netns list | grep -qw "$SPACE-$node" || ip netns del "$SPACE-$node"
 	done
 	return "$status"
 }

@@ -15,11 +15,11 @@ setup_file() {
 	cp -R "$ROTA_SOURCE/examples/checkpoint/mana" "$DRIVERS"
 	sed -i "s,^mana=.*,mana=$MANA," "$DRIVERS/mana/common"
 	chmod 755 "$DRIVERS"
-	[ "$(id -u)" != 0 ] || users_add "$EVE" "$NED"
+	[ "$EUID" != 0 ] || users_add "$EVE" "$NED"
 	# MANA does not save what is mapped from files in /dev/shm, and leaves files in /tmp.
 	TMPDIR=/var/tmp instance_up 2 --cpus 4 --mem 4000 --set node.grace=2 --set node.checkpoint_folder="$DRIVERS" --set launcher.private_tmp=1 || return 1
 	rota admin setting change requeue_delay_s --value=0
-	[ "$(id -u)" != 0 ] || folders_add "$EVE"
+	[ "$EUID" != 0 ] || folders_add "$EVE"
 	PROGRAM=$ROTA_TEST_DIR/program
 	program_make
 }
@@ -35,7 +35,7 @@ teardown_file() {
 setup() {
 	has_mana || skip "MANA is not installed (mana_launch, mpicc or mpirun is not in PATH)"
 	cd "$ROTA_TEST_DIR"
-	[ "$(id -u)" != 0 ] || cd "$EVE"
+	[ "$EUID" != 0 ] || cd "$EVE"
 	owner mkdir "$BATS_TEST_NUMBER"
 	cd "$BATS_TEST_NUMBER"
 }
@@ -46,7 +46,7 @@ has_mana() {
 
 # owner COMMAND...: run it as the owner of the jobs, who is not root.
 owner() {
-	if [ "$(id -u)" = 0 ]; then as "$EVE" "$@"; else "$@"; fi
+	if [ "$EUID" = 0 ]; then as "$EVE" "$@"; else "$@"; fi
 }
 
 # program_make: an MPI program, once for mpirun alone and once for MANA, and its result. It computes a chaotic map: had a restart changed one

@@ -15,13 +15,13 @@ setup_file() {
 	[ ! -x "$DMTCP/dmtcp_launch" ] || options+=(--set node.checkpoint_dmtcp="$DMTCP")
 	[ ! -x "$CRIU/criu" ] || options+=(--set node.checkpoint_criu="$CRIU")
 	site_driver
-	[ "$(id -u)" != 0 ] || users_add "$EVE"
+	[ "$EUID" != 0 ] || users_add "$EVE"
 	restored_up "${options[@]}" || return 1
 	rota admin qos create high --tier=1
 	rota admin partition change main --preempt=checkpoint
 	LOCAL=$ROTA_TEST_DIR/local
 	mkdir "$LOCAL"
-	if [ "$(id -u)" = 0 ]; then
+	if [ "$EUID" = 0 ]; then
 		folders_add "$EVE"
 		for node in n1 n2; do node_apart "$node"; done
 	fi
@@ -35,8 +35,8 @@ teardown_file() {
 }
 
 setup() {
-	[ "$(id -u)" != 0 ] || cd "$ROTA_TEST_DIR/$EVE"
-	[ "$(id -u)" = 0 ] || cd "$BATS_TEST_TMPDIR"
+	[ "$EUID" != 0 ] || cd "$ROTA_TEST_DIR/$EVE"
+	[ "$EUID" = 0 ] || cd "$BATS_TEST_TMPDIR"
 	owner mkdir "$BATS_TEST_NUMBER"
 	cd "$BATS_TEST_NUMBER"
 	jobs=()
@@ -65,7 +65,7 @@ node_apart() {
 }
 
 owner() {
-	if [ "$(id -u)" = 0 ]; then as "$EVE" "$@"; else "$@"; fi
+	if [ "$EUID" = 0 ]; then as "$EVE" "$@"; else "$@"; fi
 }
 
 # heat_make: the solver of examples/heat.sh, which takes 20 ms a step from its 200th step on, until there is a file go. It leaves a file

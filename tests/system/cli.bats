@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # The command line: help, misuse, suggestions, formats. First without an instance, then with one.
 
-ROTA_TEST_LEAKS=1
+ROTA_TEST_CLIENT=leaks
 load helper
 load terminal
 
@@ -258,7 +258,7 @@ true')
 	END
 	[ ! -e x ]
 	# Other users are offered the accounts that they may charge.
-	if [ "$(id -u)" = 0 ]; then
+	if [ "$EUID" = 0 ]; then
 		run -0 as games rota completion account
 		[ "$output" = physics ]
 		rota admin association create physics/root

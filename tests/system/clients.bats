@@ -2,6 +2,7 @@
 # Clients that repeat requests, hang up, are killed, send too much or too often: no job is made twice or in part, the API serves
 # other clients, and its memory stays small.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 
 setup_file() {

@@ -210,7 +210,7 @@ power_cut() {
 	eventually runs "$job" 2
 	power_cut
 	touch "$SITE/go"
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	[ "$(grep -c one "$SITE/ledger")" = 1 ]
 	[ "$(states "$job")" = "one:completed two:completed three:completed" ]
 	audit
@@ -223,7 +223,7 @@ power_cut() {
 	touch "$SITE/ok"
 	rota continue "$job"
 	power_cut
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	[ "$(states "$job")" = "one:completed two:completed three:completed" ]
 	audit
 }
@@ -248,7 +248,7 @@ power_cut() {
 		eventually is_called
 		power_cut
 		rm "$SITE/wait.$function"
-		rota wait --timeout=120 "$job"
+		rota wait --timeout=300 "$job"
 		eventually is_staging "$job" complete
 		[ "$(states "$job")" = "one:completed two:completed three:completed" ]
 		[ "$(grep -c one "$SITE/ledger")" = 1 ]

@@ -26,7 +26,7 @@ teardown_file() {
 # What a test that failed leaves must not fail others.
 teardown() {
 	[ -z "${BATS_TEST_COMPLETED:-}" ] || return 0
-	rm -f "$SITE"/fail-*
+	rm -f "$SITE"/fail-* "$ROTA_HOME/pg/data/hold"
 	rota cancel -q --me || true
 	rota admin node resume 'n[1-3]' || true
 	rota admin partition change narrow --state=up
@@ -304,6 +304,40 @@ true' --ntasks=1 --time=1:00)
 	[ "$(sql "select expected_at is not null from rota.plan where job_id = $blocked")" = t ]
 	touch "$BATS_TEST_TMPDIR/go"
 	eventually is "$blocked" completed
+}
+
+@test "a step ends while the leader reads: the step that waits for its node keeps its place" {
+	local hold=$ROTA_HOME/pg/data/hold
+	half() { submit "#!/bin/bash
+until [ -e $BATS_TEST_TMPDIR/go-$1 ]; do sleep 0.1; done" --nodelist=n1 --ntasks=2 --time=10:00; }
+	a=$(half a)
+	b=$(half b)
+	eventually is "$a" running
+	eventually is "$b" running
+	wide=$(submit '#!/bin/bash
+true' --nodelist=n1 --ntasks=4 --time=1:00)
+	small=$(submit '#!/bin/bash
+true' --nodelist=n1 --ntasks=1 --time=20:00)
+	touch "$BATS_TEST_TMPDIR/go-a"
+	eventually is "$a" completed
+	# The leader has read the nodes and not yet the running steps when b ends.
+	superuser "create function public.hold() returns void language plpgsql security definer as \$\$
+		begin
+			while (pg_stat_file('hold', true)).size is not null loop
+				perform pg_sleep(0.05);
+			end loop;
+		end \$\$"
+	definition=$(superuser "select pg_get_functiondef('api.schedule_partitions()'::regprocedure)")
+	touch "$hold"
+	superuser "${definition/begin/begin perform public.hold();}"
+	eventually is_held_up
+	touch "$BATS_TEST_TMPDIR/go-b"
+	eventually is "$b" completed
+	rm "$hold"
+	eventually is "$small" completed
+	superuser "$definition; drop function public.hold()"
+	run sql "select (select ended_at from rota.step where job_id = $wide) <= (select min(at) from rota.event where job_id = $small and event = 'start')"
+	[ "$output" = t ]
 }
 
 @test "started, held and ended steps are not in the plan, nor is a whole array of them" {

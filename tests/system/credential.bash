@@ -3,7 +3,7 @@
 
 # credentials_up ANNA EVE NODES [OPTION OF rota up]...: users of these names, and an instance whose keys are in ROTA_TEST_KEYS.
 credentials_up() {
-	[ "$(id -u)" = 0 ] || skip "needs root, for users"
+	[ "$EUID" = 0 ] || skip "needs root, for users"
 	local nodes=$3
 	ANNA=$1 EVE=$2
 	export ANNA EVE

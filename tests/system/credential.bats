@@ -2,6 +2,7 @@
 # Credentials of users: commands, jobs that wait for a credential, changes of keys, and thieves of the database. What runs on a
 # node is tested in credential_node and credential_run.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 load credential
 

@@ -26,7 +26,7 @@ teardown_file() {
 # connected.
 database_clock() {
 	local as=()
-	[ "$(id -u)" != 0 ] || as=(setpriv --reuid rota --regid "$(id -g rota)" --init-groups)
+	[ "$EUID" != 0 ] || as=(setpriv --reuid rota --regid "$(id -g rota)" --init-groups)
 	rota down >/dev/null
 	(cd / && "${as[@]}" env "LD_PRELOAD=$(find /usr/lib -name libfaketimeMT.so.1 -print -quit)" "FAKETIME=$1" FAKETIME_DONT_FAKE_MONOTONIC=1 \
 		"$(pg_config --bindir)/pg_ctl" -D "$ROTA_HOME/pg/data" -l /dev/null -w start >/dev/null 3>&-)

@@ -276,7 +276,7 @@ refused_at() { # JOB TEXT: the attempt fails on this node with this text, and no
 # memory of processes whose names begin like NAMES.
 search() {
 	grep -rlaF --exclude-dir=work "$SECRET" "$DIR" 2>/dev/null
-	[ "$(id -u)" != 0 ] || perl -e '
+	[ "$EUID" != 0 ] || perl -e '
 		my ($names, $secret) = @ARGV;
 		for my $process (glob "/proc/[0-9]*") {
 			my ($pid) = $process =~ /(\d+)$/;
@@ -316,14 +316,14 @@ search() {
 	local daemons='rota-|procmgrd|launcher_driver'
 	run search "$daemons"
 	[ -z "$(grep -v "^$folder/notes\$" <<<"$output")" ]
-	if [ "$(id -u)" = 0 ]; then # the search finds existing secrets: the file, and the variable of this test
+	if [ "$EUID" = 0 ]; then # the search finds existing secrets: the file, and the variable of this test
 		[ "$output" = "$folder/notes" ]
 		run search bash
 		[[ $output == *"bash environ"* && $output == *"bash memory"* ]]
 	fi
 	# No other process may read the memory of the keeper, and it leaves no core file.
 	keeper=$(drive journal 930.0.1 keeper | sed -nE 's/.* pid=([0-9]+).*/\1/p')
-	[ "$(id -u)" != 0 ] || run ! setpriv --reuid "$WHO" --clear-groups --regid "$(id -g "$WHO")" cat "/proc/$keeper/maps"
+	[ "$EUID" != 0 ] || run ! setpriv --reuid "$WHO" --clear-groups --regid "$(id -g "$WHO")" cat "/proc/$keeper/maps"
 	[ "$(stat -c %u "/proc/$keeper/maps")" = 0 ]
 	go 930
 	clean 930 "$folder"

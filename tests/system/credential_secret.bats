@@ -7,7 +7,7 @@ load credential
 load kdc
 
 setup_file() {
-	[ "$(id -u)" = 0 ] || skip "needs root, for users"
+	[ "$EUID" = 0 ] || skip "needs root, for users"
 	kdc_up
 	ulimit -c unlimited # for all daemons
 	credentials_up rt-kf$$ rt-kg$$ 2 --cpus 4 --mem 2000

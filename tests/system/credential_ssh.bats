@@ -9,7 +9,7 @@ load credential
 load kdc
 
 setup_file() {
-	[ "$(id -u)" = 0 ] || skip "needs root, for users and a sshd"
+	[ "$EUID" = 0 ] || skip "needs root, for users and a sshd"
 	kdc_up
 	credentials_up rt-kh$$ rt-ki$$ 1 --cpus 4 --mem 2000
 	# An account without a password counts as locked for sshd where it does not ask PAM.

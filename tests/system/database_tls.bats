@@ -2,6 +2,7 @@
 # Links to the database over TCP: only a server with a certificate of the authority gets a password. Another authority,
 # another name, a server without TLS and a weaker configuration are refused, and programs say what to do.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 
 setup_file() {
@@ -11,7 +12,7 @@ setup_file() {
 	export ADDRESS
 	printf '*:*:*:*:secret\n' >"$TLS/pgpass"
 	chmod 600 "$TLS/pgpass"
-	[ "$(id -u)" != 0 ] || chown rota "$TLS/pgpass"
+	[ "$EUID" != 0 ] || chown rota "$TLS/pgpass"
 	instance_up 1 --cpus 2 --mem 1000
 	for role in rota_jobmgr rota_jobmgr_leader rota_jobmgr_admin rota_nodemgr rota_admin postgres; do
 		superuser "alter role $role password 'secret'"
@@ -54,7 +55,7 @@ configured() {
 
 # as_daemons COMMAND...: run it as the account of the daemons.
 as_daemons() {
-	if [ "$(id -u)" = 0 ]; then
+	if [ "$EUID" = 0 ]; then
 		as rota "$@"
 	else
 		"$@"
@@ -69,7 +70,7 @@ teardown() {
 # another_nodemgrd: start a nodemgrd with this configuration; it reports why it has no connection.
 another_nodemgrd() {
 	local as=() # an array, since a function would start a shell that waits for the daemon
-	[ "$(id -u)" != 0 ] || as=(setpriv --reuid rota --regid "$(id -g rota)" --init-groups env HOME=/tmp)
+	[ "$EUID" != 0 ] || as=(setpriv --reuid rota --regid "$(id -g rota)" --init-groups env HOME=/tmp)
 	"${as[@]}" nodemgrd --config "$ROTA_CONFIG" --name other >"$TLS/nodemgrd.log" 2>&1 3>&- &
 	PROGRAM=$!
 }
@@ -95,7 +96,7 @@ daemons_are_connected() {
 	eventually one_node_session
 	printf '#!/bin/bash\n#ROTA --output=/dev/null\ntrue\n' >"$ROTA_TEST_DIR/true.sh"
 	job=$(rota submit --parsable "$ROTA_TEST_DIR/true.sh")
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	[ "$(rota sql -Atc 'select ssl from pg_stat_ssl where pid = pg_backend_pid()')" = t ]
 	[ "$(rota admin db upgrade --conninfo "$(conninfo authority user=postgres)")" = "nothing to do: the database is at $(superuser "select to_char(max(version), 'FM0000') from rota.schema_migration")" ]
 	audit

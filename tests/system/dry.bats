@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # An instance that starts nothing (launcher.dry_run), for measurements: orders, journal, reports and accounting are the real ones.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 
 setup_file() {
@@ -29,7 +30,7 @@ rows() {
 @test "a step is over at once, with every record and without a process" {
 	printf '%s\n' '#!/bin/bash' "touch '$PWD/was-run'" 'exit 3' >job.sh
 	job=$(rota submit --parsable --array=0-99 job.sh)
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	[ ! -e was-run ]
 	rows "select count(*), sum(exit_code) from rota.task_end where job_id = $job" '100|0'
 	eventually rows "select count(*) from rota.allocation where job_id = $job and gone_at is not null and phase = 'ended'" 100
@@ -40,7 +41,7 @@ rows() {
 	printf '%s\n' '#!/bin/bash' '#ROTA step wide --nodes=3 --run=tasks --ntasks=6' 'true' '#ROTA step once --nodes=2 --after=wide' 'true' \
 		'#ROTA step a --group=g --after=once' 'true' '#ROTA step b --group=g --after=a --same-nodes=a' 'true' >wide.sh
 	job=$(rota submit --parsable wide.sh)
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	rows "select count(*) from rota.task_end where job_id = $job" 9
 	eventually rows "select count(*) from rota.allocation where job_id = $job and gone_at is null" 0
 	rows 'select count(*) from rota.rejected_report' 0
@@ -54,7 +55,7 @@ rows() {
 	eventually rows "select count(*) from rota.node_order where job_id = $job" 1
 	superuser "update rota.node_order set signature = set_byte(signature, 5, get_byte(signature, 5) # 1) where job_id = $job"
 	kill -CONT "$pid"
-	rota wait --timeout=120 "$job" || true
+	rota wait --timeout=300 "$job" || true
 	rows "select distinct cause from rota.attempt where job_id = $job" refused
 }
 
@@ -70,7 +71,7 @@ rows() {
 	eventually are_dead "$other"
 	kill -CONT "$pid"
 	rota up -q
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	rows "select count(*) > 1 from rota.attempt where job_id = $job" t
 }
 
@@ -88,7 +89,7 @@ rows() {
 	printf '%s\n' '#!/bin/bash' true >job.sh
 	wide=$(rota submit --parsable --nodes=40 --run=tasks --ntasks=80 job.sh)
 	many=$(rota submit --parsable --array=0-399 job.sh)
-	rota wait --timeout=120 "$wide" "$many"
+	rota wait --timeout=300 "$wide" "$many"
 	rows "select count(*), count(distinct node_id) from rota.task_end where job_id = $wide" '80|40'
 	rows "select count(*) from rota.task_end where job_id = $many" 400
 	eventually rows "select count(*) from rota.allocation where job_id in ($wide, $many) and gone_at is null" 0

@@ -2,6 +2,7 @@
 # Evacuation: running steps leave a node by a plan that is printed first, whatever daemon dies meanwhile; and moves of single
 # jobs.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 
 setup_file() {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The examples give the same result by Rota and by plain bash, and remove their working files.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 
 setup_file() {

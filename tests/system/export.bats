@@ -129,7 +129,7 @@ attached() {
 	[ "$(superuser "select string_agg(action, ',' order by admin_event_id) from rota.admin_event where object = 'range'")" = detach,drop ]
 	printf '#!/bin/sh\ntrue\n' >true.sh
 	job=$(rota submit --parsable true.sh)
-	run -0 rota wait --timeout=120 "$job"
+	run -0 rota wait --timeout=300 "$job"
 	refused "there is no job 1" rota show 1
 	refused "were detached" rota admin usage rebuild
 }

@@ -3,6 +3,7 @@
 # killed and whose standby is promoted. Each task writes into a ledger outside Rota; whatever happens, each accepted job runs
 # once, and the audit finds nothing.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 load standby
 
@@ -301,7 +302,7 @@ logged() {
 		union all select count(*) from acct.usage_between(now() - interval '1 day', now()) union all select count(*) from acct.usage_audit('2020-01-01', '2030-01-01');
 	END
 	# By default, a user's own queries go to the standby, and those of administrators to the primary.
-	if [ "$(id -u)" = 0 ]; then
+	if [ "$EUID" = 0 ]; then
 		rota admin user create games --analyst=true
 		until_replayed() { as games rota sql -Atc 'select 1' >/dev/null 2>&1; }
 		eventually until_replayed

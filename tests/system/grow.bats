@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Growing and shrinking: nodes come to a running step by jobs of their own, and go.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 
 setup_file() {

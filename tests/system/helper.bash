@@ -8,9 +8,12 @@ export ROTA_SOURCE ROTA_BIN
 export PATH="$ROTA_BIN:$PATH"
 export LC_ALL=C.UTF-8 TZ=UTC
 unset ROTA_CONFIG
-# With sanitizers, a program looks for leaks when it ends. That takes as long as most clients run, so only daemons that
-# instance_up starts do it, and clients in the files that set ROTA_TEST_LEAKS before `load helper`.
-[ -z "${ASAN_OPTIONS:-}" ] || [ -n "${ROTA_TEST_LEAKS:-}" ] || export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
+# Starting clients with sanitizers takes a fifth of the time of all tests. So bin/check names a folder of clients without them,
+# ROTA_FAST_CLIENT, whose `rota up` starts the daemons with sanitizers. A file of tests about clients sets ROTA_TEST_CLIENT before
+# `load helper`, so that its clients have sanitizers too; if it is "leaks", these also look for leaks when they end, as the daemons that
+# instance_up starts do.
+[ -n "${ROTA_TEST_CLIENT:-}" ] || [ -z "${ROTA_FAST_CLIENT:-}" ] || PATH=$ROTA_FAST_CLIENT:$PATH
+[ -z "${ASAN_OPTIONS:-}" ] || [ "${ROTA_TEST_CLIENT:-}" = leaks ] || export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
 
 # instance_up NODES [OPTION OF rota up]...: an instance below the folder for temporary files, in ROTA_HOME; other users can reach it.
 # Its PostgreSQL cluster is a copy of the one that ctest has made, if it has (ROTA_TEST_CLUSTER; tests/cluster).
@@ -54,7 +57,7 @@ instance_down() {
 # instance_processes: pid and command line of every process that has the instance's folder in its command line, its working
 # directory or its environment; tests themselves aside.
 instance_processes() {
-	local pid found
+	local pid found words
 	# Use few programs, for there are hundreds of processes.
 	found=$(
 		grep -lsaF -- "$ROTA_HOME" /proc/[0-9]*/cmdline
@@ -62,7 +65,8 @@ instance_processes() {
 	) || true
 	for pid in $(sed -nE 's,^/proc/([0-9]+)/.*,\1,p' <<<"$found" | sort -nu); do
 		[ "$pid" != "$$" ] && [ "$pid" != "$BASHPID" ] && [ -e "/proc/$pid" ] || continue
-		printf '%s %s\n' "$pid" "$(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline")"
+		mapfile -d '' words 2>/dev/null <"/proc/$pid/cmdline" || continue
+		echo "$pid ${words[*]}"
 	done
 }
 
@@ -97,7 +101,7 @@ certificates() {
 	openssl req -new -key "$TLS/$server.key" -subj "/CN=$server" -out "$TLS/$server.request"
 	openssl x509 -req -in "$TLS/$server.request" -CA "$TLS/authority.pem" -CAkey "$TLS/authority.key" -CAcreateserial -days 2 \
 		-extfile <(echo "subjectAltName=$names") -out "$TLS/$server.pem" 2>/dev/null
-	[ "$(id -u)" != 0 ] || chown rota "$TLS"/{"$server",other}.key
+	[ "$EUID" != 0 ] || chown rota "$TLS"/{"$server",other}.key
 }
 
 # as USER COMMAND...: run it as another user of this machine, as a login would (root only).
@@ -125,7 +129,7 @@ users_remove() {
 
 # instance_users_down USER...: instance_down, then users_remove; for tests that only root runs.
 instance_users_down() {
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	local status=0
 	instance_down || status=1
 	users_remove "$@" || status=1
@@ -160,7 +164,7 @@ https_client() {
 
 # need_root: skip a test that takes several users.
 need_root() {
-	[ "$(id -u)" = 0 ] || skip "needs root"
+	[ "$EUID" = 0 ] || skip "needs root"
 }
 
 # pid_of ROLE [NODE]: a process of the instance, as `rota status` names it; the first there is.
@@ -277,12 +281,18 @@ sanitized() {
 # eventually COMMAND...: true as soon as the command is, false after three minutes. Tests check that something happens, not
 # when. The command runs less and less often, because it takes CPU time from what it waits for.
 eventually() {
-	local until=$((SECONDS + 180)) pause=50
+	local until=$((SECONDS + 180)) pause=50 seconds silent status=0
+	# A read from a pipe in which there is nothing pauses without a program, such as sleep, that would have to be started.
+	[ -p "$BATS_FILE_TMPDIR/silent" ] || mkfifo "$BATS_FILE_TMPDIR/silent"
+	exec {silent}<>"$BATS_FILE_TMPDIR/silent"
 	until "$@"; do
-		[ "$SECONDS" -lt "$until" ] || return 1
-		sleep "0.$(printf %03d "$pause")"
+		[ "$SECONDS" -lt "$until" ] || { status=1; break; }
+		printf -v seconds 0.%03d "$pause"
+		read -rt "$seconds" -u "$silent" || true
 		pause=$((pause < 400 ? pause * 3 / 2 : pause))
 	done
+	exec {silent}>&-
+	return "$status"
 }
 
 is_idle() {

@@ -50,7 +50,7 @@ setup() {
 	printf '#!/bin/sh\ntrue\n' >"$BATS_TEST_TMPDIR/true.sh"
 	run -0 rota submit --parsable --output=/dev/null "$BATS_TEST_TMPDIR/true.sh"
 	[ "$output" = 3001 ]
-	run -0 rota wait --timeout=120 3001
+	run -0 rota wait --timeout=300 3001
 }
 
 @test "the same seed makes the same history" {

@@ -72,11 +72,11 @@ ended() {
 @test "prolog, step, epilog: in this order, as the daemons' account, with their variables, and shown" {
 	job=$(submit plain '#!/bin/bash
 echo "task" >>'"$SITE"'/log')
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	eventually quiet "$job"
 	who=root
-	[ "$(id -u)" != 0 ] || who=rota
-	[ "$(id -u)" = 0 ] || who=$(id -un)
+	[ "$EUID" != 0 ] || who=rota
+	[ "$EUID" = 0 ] || who=$(id -un)
 	[ "$(cat "$SITE/log")" = "prolog $job.script#1 $who 
 task
 epilog $job.script#1 $who completed" ]
@@ -105,14 +105,14 @@ echo "task $ROTA_STEP_LABEL" >>'"$SITE"'/log' --nodes=2)
 	state "$job" starting
 	[ "$(sql "select count(*) from rota.node_order where job_id = $job")" = 2 ]
 	touch "$SITE/go"
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	logged "task $job"
 }
 
 @test "an array has prologs and epilogs of its elements, not all at once" {
 	job=$(submit array '#!/bin/bash
 true' --array=0-39)
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	eventually quiet "$job"
 	[ "$(grep -c "^prolog $job" "$SITE/log")" = 40 ]
 	[ "$(grep -c "^epilog $job" "$SITE/log")" = 40 ]
@@ -134,7 +134,7 @@ echo "task $ROTA_JOB_ID" >>'"$SITE"'/log' --retry=1)
 	run ! logged "task $job"
 	rm "$SITE/prolog.bad"
 	rota release "$job"
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	logged "task $job"
 }
 
@@ -151,7 +151,7 @@ true')
 	[ "$output" = waiting ]
 	rm "$SITE/prolog.hangs"
 	daemon_again runnerd --set controller.hook_timeout=300
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	rota admin setting change requeue_max --value=2
 }
 
@@ -206,7 +206,7 @@ true' --array=0-3)
 	hooked epilog late <<<'while [ ! -e '"$SITE"'/late ]; do sleep 0.05; done; exit 5'
 	job=$(submit late '#!/bin/bash
 exit 3')
-	run rota wait --timeout=120 "$job"
+	run rota wait --timeout=300 "$job"
 	eventually logged "epilog $job.script#1 .* failed"
 	# The node reports the end of the attempt after that of its tasks.
 	holds_none() { [ "$(sql "select count(*) from rota.allocation where job_id = $job and ended_at is null")" = 0 ]; }
@@ -232,7 +232,7 @@ true')
 	eventually held "$job"
 	chmod +x "$SITE/hook"
 	rota release "$job"
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 }
 
 @test "a killed runnerd: its hooks are killed too, and the next one runs them again" {
@@ -245,7 +245,7 @@ echo "task $ROTA_JOB_ID" >>'"$SITE"'/log')
 	state "$job" starting
 	run ! logged "task $job"
 	rota up -q
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	eventually quiet "$job"
 	[ "$(grep -c "^prolog $job.script#1" "$SITE/log")" = 2 ]
 	[ "$(ended "$job")" = "prolog|1|0 epilog|1|0" ]
@@ -260,7 +260,7 @@ true')
 	postgres=$(pid_of PostgreSQL)
 	kill -9 "$postgres"
 	rota up -q
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	eventually quiet "$job"
 	[ "$(ended "$job")" = "prolog|1|0 epilog|1|0" ]
 }
@@ -271,7 +271,7 @@ true')
 	eventually grep -q connected "$ROTA_TEST_DIR/runnerd-2.log"
 	job=$(submit both '#!/bin/bash
 true' --array=0-9)
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	eventually quiet "$job"
 	[ "$(grep -c "^prolog $job" "$SITE/log")" = 10 ]
 	run ! grep "running prologs and epilogs" "$ROTA_TEST_DIR/runnerd-2.log"
@@ -279,7 +279,7 @@ true' --array=0-9)
 	eventually grep -q "running prologs and epilogs" "$ROTA_TEST_DIR/runnerd-2.log"
 	job=$(submit other '#!/bin/bash
 true')
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	kill "$second"
 	wait "$second"
 	rota up -q

@@ -51,7 +51,7 @@ teardown_file() {
 	both_kinds() { [ "$(sql "select count(*) between 1 and 2 from rota.staging_call where began_at is not null and ended_at is null")" = t ]; }
 	eventually both_kinds
 	touch "$SITE/go"
-	rota wait --timeout=120 "${jobs[@]}"
+	rota wait --timeout=300 "${jobs[@]}"
 	[ "$(sort -n "$SITE/counts" | tail -n 1)" = 3 ]
 	[ "$(wc -l <"$SITE/counts")" = 15 ] # five times data_in, ten prologs
 }

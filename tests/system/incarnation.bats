@@ -23,7 +23,7 @@ submit() { # SCRIPT [OPTION]...: the number of the job
 # server stop|start: the instance's PostgreSQL, whose daemons live on.
 server() {
 	local as=()
-	[ "$(id -u)" = 0 ] && as=(setpriv --reuid rota --regid "$(id -g rota)" --init-groups)
+	[ "$EUID" = 0 ] && as=(setpriv --reuid rota --regid "$(id -g rota)" --init-groups)
 	(cd / && "${as[@]}" "$(pg_config --bindir)/pg_ctl" -D "$ROTA_HOME/pg/data" -l /dev/null -w "$@" >/dev/null 3>&-)
 }
 
@@ -41,7 +41,7 @@ serves() {
 
 @test "an older copy of the database is restored under living nodes" {
 	submit quick
-	rota wait --timeout=60 1
+	rota wait --timeout=300 1
 	long=$(submit long --nodelist=n2)
 	held=$(submit quick --nodelist=n1 --hold)
 	eventually is_state "$long" running
@@ -52,9 +52,9 @@ serves() {
 
 	# Differences from the copy: a job that waits in the copy has ended; other jobs were accepted and have ended, or still run.
 	rota release "$held"
-	rota wait --timeout=60 "$held"
+	rota wait --timeout=300 "$held"
 	for i in 1 2 3; do last=$(submit quick --nodelist=n1); done
-	rota wait --timeout=60 "$last"
+	rota wait --timeout=300 "$last"
 	unknown=$(submit long --nodelist=n1)
 	eventually is_state "$unknown" running
 	eventually has_left "$last"
@@ -79,7 +79,7 @@ serves() {
 	is_killed() { ! pgrep -f "$ROTA_HOME/node/n1/spool/$unknown\.0\.1/script" >/dev/null; }
 	eventually is_killed
 	touch "$GO"
-	rota wait --timeout=60 "$long" "$job"
+	rota wait --timeout=300 "$long" "$job"
 	[ "$(superuser "select count(*) from rota.attempt where job_id = $long")" = 1 ]
 	audit
 	# Attempts that the copy lacks are killed, and each other job ran once.
@@ -128,7 +128,7 @@ serves() {
 	[ "$(superuser "select concat_ws(' ', state, value) from internal.check_watchdog(true, '/dev/null')")" = "ok /dev/null is there; the log of Patroni says whether it can use it" ]
 
 	before=$(submit quick)
-	rota wait --timeout=60 "$before"
+	rota wait --timeout=300 "$before"
 	kept=$(submit quick --hold)
 	run -0 rota admin db restored
 	[[ $output == *"2 ends, 3 begins"* && $output == *"waiting steps"*"0, and 1 held"* && $output == *"Nothing was done."* ]]
@@ -145,6 +145,6 @@ serves() {
 	# For a second, jobmgrd still has numbers that it reserved before.
 	is_raised() { after=$(submit quick) && [ "$after" -gt $((before + 5000)) ]; }
 	eventually is_raised
-	rota wait --timeout=60 "$after"
+	rota wait --timeout=300 "$after"
 	audit
 }

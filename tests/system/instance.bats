@@ -2,6 +2,7 @@
 # Private instances: `rota up` makes and repairs them, `rota down` leaves no process. Every test has its own instance; where
 # the test is about making it, everything is made anew.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 
 setup() {
@@ -113,7 +114,7 @@ owner_of() {
 # Start a process of the instance's account that does not belong to it; its pid is in $foreign.
 foreign_start() {
 	local as=()
-	[ "$(id -u)" != 0 ] || as=(setpriv --reuid rota --regid rota --clear-groups)
+	[ "$EUID" != 0 ] || as=(setpriv --reuid rota --regid rota --clear-groups)
 	"${as[@]}" sleep 600 3>&- &
 	foreign=$!
 }

@@ -9,7 +9,7 @@ driver_up() {
 	chmod 777 "$DIR/sock"
 	cp "$ROTA_BIN/rota-launcher" "$DIR/bin/"
 	cp "${ROTA_DRIVER:-$ROTA_BUILD/tests/system/launcher_driver}" "$DIR/bin/procmgrd"
-	if [ "$(id -u)" = 0 ]; then
+	if [ "$EUID" = 0 ]; then
 		export WHO=rt$$ OTHER=ru$$
 		useradd --no-create-home --home-dir "$DIR/work" --shell /bin/bash "$WHO"
 		useradd --no-create-home --home-dir /nonexistent --shell /bin/false "$OTHER"
@@ -75,7 +75,7 @@ driver_down() {
 		kill -USR1 "$(cat "$pid")" 2>/dev/null || true
 		for i in $(seq 1200); do lives "$(cat "$pid")" || break; sleep 0.05; done
 	done
-	if [ "$(id -u)" = 0 ] && [ -n "$GROUP" ]; then
+	if [ "$EUID" = 0 ] && [ -n "$GROUP" ]; then
 		userdel "$WHO"
 		userdel "$OTHER"
 		groupdel "$GROUP" || true
@@ -146,7 +146,7 @@ field() { # NAME: prints a field of the record in $output; it ends before the ne
 }
 
 as_root() {
-	[ "$(id -u)" = 0 ] || skip "needs root"
+	[ "$EUID" = 0 ] || skip "needs root"
 }
 
 has_cgroup() {

@@ -6,11 +6,11 @@ load helper
 
 setup_file() {
 	export EVE=rlnk$$
-	[ "$(id -u)" != 0 ] || users_add "$EVE"
+	[ "$EUID" != 0 ] || users_add "$EVE"
 }
 
 teardown_file() {
-	[ "$(id -u)" != 0 ] || users_remove "$EVE"
+	[ "$EUID" != 0 ] || users_remove "$EVE"
 }
 
 # A coordinator at a port of the loopback interface that answers each line with the same line; a rota-link of the first node in front of it,

@@ -5,7 +5,7 @@ load helper
 
 setup_file() {
 	export LUA_HOOK=rslh$$ EVE=rsle$$
-	[ "$(id -u)" != 0 ] || users_add "$LUA_HOOK" "$EVE"
+	[ "$EUID" != 0 ] || users_add "$LUA_HOOK" "$EVE"
 	SITE=$(mktemp -d "${TMPDIR:-/tmp}/rota-test.lua.XXXXXX")
 	export SITE
 	chmod 0755 "$SITE"
@@ -17,7 +17,7 @@ setup_file() {
 		end
 	END
 	instance_up 1 --cpus 2 --mem 2000 --set mail.program=/nowhere --set hooks.job_submit="$SITE/job_submit.lua" \
-		--set hooks.burst_buffer="$SITE/burst_buffer.lua" --set hooks.call_seconds=6 $([ "$(id -u)" != 0 ] || echo "--set controller.account=$LUA_HOOK")
+		--set hooks.burst_buffer="$SITE/burst_buffer.lua" --set hooks.call_seconds=6 $([ "$EUID" != 0 ] || echo "--set controller.account=$LUA_HOOK")
 	export SOCKET=$ROTA_HOME/run/hook/hook.sock
 	CLIENT=$(dirname "$BATS_TEST_FILENAME")/hook_client.py
 	export CLIENT
@@ -28,7 +28,7 @@ teardown_file() {
 	local status=0
 	instance_down || status=1
 	rm -rf -- "$SITE"
-	[ "$(id -u)" != 0 ] || users_remove "$LUA_HOOK" "$EVE" || status=1
+	[ "$EUID" != 0 ] || users_remove "$LUA_HOOK" "$EVE" || status=1
 	return "$status"
 }
 
@@ -359,7 +359,7 @@ bb() {
 		[ "$output" = closed ]
 	done
 	[ -n "$(workers)" ]
-	if [ "$(id -u)" = 0 ]; then
+	if [ "$EUID" = 0 ]; then
 		for user in rota "$LUA_HOOK"; do
 			[ "$(submit_request 9 | ask "$user" | jq .rc)" = 0 ]
 		done

@@ -2,6 +2,7 @@
 # Expected failures: maintenance, drains with a deadline, failing nodes, with real daemons. Scheduling cycles are rare here, so
 # each begin and end in time needs a notification. Outcomes are read in SQL.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 
 setup_file() {

@@ -94,9 +94,9 @@ restart_jobmgrd() {
 	# After the end of a step the leader looks for moves that empty a node, at least once in these five seconds.
 	rota submit --wait --nodelist=n2 --time=10 --wrap true
 	wide=$(rota submit --parsable --time=10 --cpus-per-task=2 --wrap true)
-	run -0 rota wait --timeout=60 "$wide"
+	run -0 rota wait --timeout=300 "$wide"
 	touch go
-	run -0 rota wait --timeout=60 "$saver"
+	run -0 rota wait --timeout=300 "$saver"
 	[ "$(wc -l <starts)" = 2 ]
 	restart_jobmgrd --set schedule.moves=1 --set schedule.period=1
 }

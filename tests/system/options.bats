@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Parts of a submission: arguments, wrapped commands, options of other systems, warnings.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 
 setup_file() {
@@ -320,7 +321,7 @@ reason() {
 	script '#ROTA step wide --nodes=2 --if-changed=out:in --group=g' 'echo wide >>ran' '#ROTA step tasks --nodes=2 --run=tasks --if-changed=out:in --group=g' \
 		'echo tasks >>ran' '#ROTA step next --after=wide,tasks' 'echo next >>ran' '#ROTA step handler --after=wide:fail' 'echo handler >>ran'
 	job=$(rota submit --parsable run.sh)
-	run -0 rota wait --timeout=60 "$job"
+	run -0 rota wait --timeout=300 "$job"
 	[ "$(cat ran)" = next ]
 	[ "$(reason "$job" wide)" = 'skipped|up_to_date|up to date: out is newer than in' ]
 	[ "$(reason "$job" tasks)" = 'skipped|up_to_date|up to date: out is newer than in' ]
@@ -338,7 +339,7 @@ reason() {
 	job=$(rota submit --parsable --hold --if-changed=out:in run.sh)
 	superuser "update rota.step_request set spec = replace(spec, 'if_changed=6:out:in', 'if_changed=6:out:ou') where job_id = $job"
 	rota release "$job"
-	run -1 rota wait --timeout=60 "$job"
+	run -1 rota wait --timeout=300 "$job"
 	[[ "$(reason "$job" script)" != *up_to_date* ]]
 	need_root
 	mkdir -m 700 "$ROTA_TEST_DIR/closed"

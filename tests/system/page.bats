@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Pages of `rota report` and `rota plan` in a browser: everything is drawn in its place, for jobs of any shape.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 
 setup_file() {

@@ -2,6 +2,7 @@
 # Peers on real nodes: order, starting together, same and other nodes, arrays, retries. Outcomes are read in SQL, from the
 # event log and the attempts, never from the scripts' own output.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 
 setup_file() {

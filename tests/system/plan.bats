@@ -2,6 +2,7 @@
 # rota plan: starts that the scheduler expects, and the effects of changes. The scheduler runs in the client, on rows that it
 # reads; no row changes.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 
 setup_file() {

@@ -2,6 +2,7 @@
 # Pools of the site's burst_buffer.lua: how they are shown, requests of submissions, the order in which jobs get space, and that
 # no space is taken twice or lost when daemons die.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 load staging
 
@@ -116,7 +117,7 @@ is_used() {
 	[[ "${lines[1]}" == scratch*"10 GiB"*"2 GiB"*"8 GiB"* ]]
 	printf '3000000000\n' >"$SITE/size.$job"
 	touch "$SITE/go.$job"
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 	is_used 0
 	[ "$(sql "select count(*) from rota.staging_call where job_id = $job and function = 'real_size' and rc = 0")" = 1 ]
@@ -140,7 +141,7 @@ is_used() {
 	is_used 0
 	# A submission with a pool and no capacity requests no space.
 	job=$(submit "pool=scratch")
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_staging "$job" complete
 	[ "$(tail -n 1 "$SITE/order")" = "$job (null) 0" ]
 }
@@ -153,7 +154,7 @@ is_used() {
 	eventually has_space
 	large=$(submit "pool=scratch capacity=9G")
 	none=$(submit "x")
-	rota wait --timeout=60 "$none"
+	rota wait --timeout=300 "$none"
 	eventually is_staging "$low" complete
 	low=$(submit "pool=scratch capacity=2G" --nice=1000)
 	run rota why "$large"
@@ -164,7 +165,7 @@ is_used() {
 	[[ "$output" == *"$large"*staging_pool* ]]
 	is_staging "$low" pending
 	touch "$SITE/go.$first"
-	rota wait --timeout=180 "$first" "$large" "$low"
+	rota wait --timeout=300 "$first" "$large" "$low"
 	eventually is_staging "$low" complete
 	[ "$(grep -E "^($large|$low) " "$SITE/order" | head -n 1)" = "$large scratch 9663676416" ]
 	eventually is_used 0
@@ -181,7 +182,7 @@ is_used() {
 	run rota why "$waiting"
 	[[ "$output" == *"waits for 9 GiB of pool scratch: 2 GiB are free; job $first gives back 8 GiB about $expected" ]]
 	touch "$BATS_TEST_TMPDIR/end"
-	rota wait --timeout=120 "$first" "$waiting"
+	rota wait --timeout=300 "$first" "$waiting"
 	eventually is_staging "$waiting" complete
 	is_used 0
 }
@@ -197,11 +198,11 @@ is_used() {
 	run rota why "$waiting"
 	[[ "$output" == *"waits for 8 GiB of pool scratch, which has 0 B in all"* ]]
 	touch "$SITE/go.$job"
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	eventually is_used 0
 	is_staging "$waiting" pending
 	pools 8
-	rota wait --timeout=60 "$waiting"
+	rota wait --timeout=300 "$waiting"
 	for bad in fail 'no json' '{"pools": [{"id": "scratch", "quantity": 99}]}'; do
 		answer "$bad"
 		shown() { rota admin pool list | grep -q "pools of burst_buffer.lua has failed since .*$1"; }
@@ -233,7 +234,7 @@ is_used() {
 		is_staging "${jobs[3]}" pending
 	done
 	touch "$SITE/go.${jobs[0]}" "$SITE/go.${jobs[1]}" "$SITE/go.${jobs[2]}"
-	rota wait --timeout=180 "${jobs[@]}"
+	rota wait --timeout=300 "${jobs[@]}"
 	eventually runs "${jobs[3]}" job_teardown
 	eventually is_used 3 # the others are torn down
 	daemon_kill runnerd

@@ -29,7 +29,7 @@ teardown_file() {
 pooler() {
 	rm -rf "$POOL"
 	mkdir "$POOL"
-	[ "$(id -u)" != 0 ] || chown rota: "$POOL"
+	[ "$EUID" != 0 ] || chown rota: "$POOL"
 	cat >"$POOL/ini" <<-END
 		[databases]
 		rota = host=$ROTA_HOME/run dbname=rota
@@ -106,7 +106,7 @@ refuses() {
 	serves() { rota queue >/dev/null 2>&1; }
 	eventually serves
 	job=$(cd /tmp && rota submit --parsable --output=/dev/null --wrap true)
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	[ "$(rota show --json "$job" | jq -r '.jobs[0].state')" = completed ]
 	# Of each connection the pooler has a session of the server.
 	pools() { psql -X -h "$POOL" -p 6432 -U postgres -d pgbouncer -Atc 'show pools' | awk -F '|' '$1 == "rota" && $3 > 0 && $3 == $7 {print $2}' | sort | xargs; }

@@ -23,7 +23,7 @@ setup_file() {
 	END
 	cp "$SITE/programs/off" "$SITE/programs/on"
 	chmod 0755 "$SITE/programs/off" "$SITE/programs/on"
-	[ "$(id -u)" != 0 ] || users_add "$ALICE"
+	[ "$EUID" != 0 ] || users_add "$ALICE"
 	instance_up 2 --cpus 2 --mem 2000 --set node.grace=1 --set node.lease=6 --set node.lease_margin=4 --set nodemgr.period=1 \
 		--set hooks.power_off="$SITE/programs/off" --set hooks.power_on="$SITE/programs/on" --set hooks.power_timeout=120
 	controllers 3>&- &
@@ -36,7 +36,7 @@ teardown_file() {
 	touch "$SITE/stop"
 	wait "$CONTROLLERS" || status=1
 	instance_down || status=1
-	[ "$(id -u)" != 0 ] || users_remove "$ALICE" || status=1
+	[ "$EUID" != 0 ] || users_remove "$ALICE" || status=1
 	rm -rf -- "$SITE"
 	return "$status"
 }
@@ -137,7 +137,7 @@ ran_on() {
 	[ "$(state_of "$first") $(state_of "$job")" = "running pending" ]
 	rota admin setting change power_off_idle_s --value=1
 	touch "$SITE/now/go"
-	rota wait --timeout=120 "$first" "$job"
+	rota wait --timeout=300 "$first" "$job"
 	[ "$(sql "select count(*) from acct.power_run where node = 'n2' and action = 'on' and made_by = 'schedule'")" -ge 1 ]
 }
 
@@ -156,7 +156,7 @@ ran_on() {
 	node_is n1 off
 	sleep 1.5 # shorter waits are not recorded
 	rm "$SITE/now/on.hangs"
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	ran_on "$job" n2
 	node_is n1 off
 	[ "$(calls on n1)" = 0 ]
@@ -196,7 +196,7 @@ ran_on() {
 	node_is n1 powering_off
 	refused 'node "n1" is being powered off' rota admin power on n1
 	rm "$SITE/now/off.hangs"
-	rota wait --timeout=90 "$job"
+	rota wait --timeout=300 "$job"
 	ran_on "$job" n1
 	[ "$(calls on n1)" = 1 ]
 	audit
@@ -207,7 +207,7 @@ ran_on() {
 	submit --nodes=2 --exclusive
 	wide=$job
 	submit --array=1-4 --cpus-per-task=2
-	rota wait --timeout=120 "$wide" "$job"
+	rota wait --timeout=300 "$wide" "$job"
 	ran_on "$wide" n1,n2
 	[ "$(calls on n1)" = 1 ]
 	[ "$(calls on n2)" = 1 ]
@@ -218,7 +218,7 @@ ran_on() {
 	idle_off
 	touch "$SITE/now/on.n1.fails"
 	submit --cpus-per-task=2
-	rota wait --timeout=90 "$job"
+	rota wait --timeout=300 "$job"
 	ran_on "$job" n2
 	node_is n1 down
 	[[ "$(rota nodes --json n1 | jq -r '.nodes[0].reason')" == "could not be powered on: power-on program \"$SITE/programs/on\" ended with exit code 3" ]]
@@ -232,7 +232,7 @@ ran_on() {
 	# The operator repairs the node.
 	rm "$SITE/now/on.n1.fails"
 	rota admin node resume n1
-	rota wait --timeout=90 "$job"
+	rota wait --timeout=300 "$job"
 	ran_on "$job" n1
 	[ "$(calls on n1)" = 2 ] # none while the node was down
 	audit
@@ -243,7 +243,7 @@ ran_on() {
 	touch "$SITE/now/on.n1.dead"
 	rota admin setting change power_on_timeout_s --value=3
 	submit --cpus-per-task=2
-	rota wait --timeout=90 "$job" || true
+	rota wait --timeout=300 "$job" || true
 	rota admin setting change power_on_timeout_s --value=600
 	eventually node_is n1 down
 	[[ "$(rota nodes --json n1 | jq -r '.nodes[0].reason')" == 'did not register within 3 s of being powered on' ]]
@@ -251,7 +251,7 @@ ran_on() {
 	touch "$SITE/ask/on.n1"
 	eventually node_is n1 up
 	rota admin node resume n2
-	rota wait --timeout=90 "$job"
+	rota wait --timeout=300 "$job"
 	audit
 }
 
@@ -264,7 +264,7 @@ ran_on() {
 	[ "$(sql "select reason from acct.node_event where node = 'n1' order by node_event_id desc limit 1")" = \
 		"could not be powered off: power-off program \"$SITE/programs/off\" ended with exit code 3" ]
 	submit --nodelist=n1
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	audit
 }
 
@@ -318,7 +318,7 @@ ran_on() {
 	touch "$SITE/now/on.n1.dead"
 	rota up >/dev/null
 	rm "$SITE/now/on.hangs"
-	rota wait --timeout=90 "$job"
+	rota wait --timeout=300 "$job"
 	ran_on "$job" n2
 	audit
 }

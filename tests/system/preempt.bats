@@ -191,7 +191,7 @@ preempted() {
 	high=$(rota submit --parsable --qos=high --nodes=2 --exclusive --time=1:00 --wrap true)
 	eventually preempted "$b"
 	rota cancel "$b"
-	rota wait --timeout=120 "$b" || true
+	rota wait --timeout=300 "$b" || true
 	[ ! -e go ] # so that only SIGKILL ended it
 	[ "$(sql "select state from acct.job where job_id = $b")" = cancelled ]
 	rota cancel "$a"

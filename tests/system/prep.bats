@@ -7,7 +7,7 @@ load provisioner
 setup_file() {
 	export ALICE=rota-prep-a$$
 	site_new
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	site_make
 	image_make el8
 	image_make el9
@@ -35,7 +35,7 @@ setup() {
 
 # After each test: all nodes serve without a preparation, and the preparation may be tried again.
 teardown() {
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	rm -f -- "$SITE"/now/*
 	if [ -z "${BATS_TEST_COMPLETED:-}" ]; then
 		rota up >/dev/null || true
@@ -68,7 +68,7 @@ submit() {
 
 # saw JOB PREPARED NODES: the job has completed in its first attempt, on these nodes, and has seen this preparation.
 saw() {
-	rota wait --timeout=180 "$1"
+	rota wait --timeout=300 "$1"
 	[ "$(cat "$SITE/$1.out")" = "$2" ] || { cat "$SITE/$1.out"; return 1; }
 	[ "$(sql "select string_agg(state || ' ' || nodes, ', ') from acct.attempt where job_id = $1")" = "completed $3" ] ||
 		{ sql "select * from acct.attempt where job_id = $1"; return 1; }
@@ -102,7 +102,7 @@ saw() {
 	touch "$SITE/now/nonsense.fails"
 	submit --node-prep=mode:nonsense --nodelist=n1
 	bad=$job
-	rota wait --timeout=60 "$bad" || true
+	rota wait --timeout=300 "$bad" || true
 	[ "$(sql "select concat_ws(' ', state, message) from acct.step where job_id = $bad")" = \
 		"failed preparation \"mode\" has failed with arguments \"nonsense\", which never worked: program of a preparation \"$SITE/programs/mode\" ended with exit code 3" ]
 	[ "$(sql "select count(*) from acct.attempt where job_id = $bad")" = 0 ]

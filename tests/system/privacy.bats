@@ -4,7 +4,7 @@
 load helper
 
 setup_file() {
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	local role user
 	export GROUP=rgr$$
 	groupadd "$GROUP"
@@ -35,7 +35,7 @@ setup_file() {
 }
 
 teardown_file() {
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	local status=0 user
 	instance_down || status=1
 	for user in "$ALICE" "$BOB" "$OLGA" "$ADA" "$ANNA"; do
@@ -52,7 +52,7 @@ setup() {
 # Clean up after a test that failed.
 teardown() {
 	local jobs
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	jobs=$(rota queue --json | jq -r '.jobs[].job_id')
 	[ -z "$jobs" ] || rota cancel $jobs >/dev/null
 	rota admin setting change queue_visible --value=true >/dev/null
@@ -101,12 +101,12 @@ step_is() { # JOB STATE
 		eventually step_is "$job" running
 		as "$user" rota modify --time=20 "$job"
 		as "$user" rota signal USR1 "$job"
-		run rota wait --timeout=120 "$job"
+		run rota wait --timeout=300 "$job"
 		[ "$status" -eq $((128 + 10)) ]
 		job=$(submit "$ALICE" "$ROTA_TEST_DIR/sleep.sh")
 		eventually step_is "$job" running
 		as "$user" rota cancel "$job"
-		run rota wait --timeout=120 "$job"
+		run rota wait --timeout=300 "$job"
 		step_is "$job" cancelled
 	done
 }
@@ -165,7 +165,7 @@ step_is() { # JOB STATE
 	as "$ALICE" rota cancel "$job"
 	# Private rows are not shown by an error message either.
 	job=$(submit "$ALICE" --output=no/such/folder "$ROTA_TEST_DIR/secret.sh")
-	run rota wait --timeout=120 "$job"
+	run rota wait --timeout=300 "$job"
 	[ "$(as "$ALICE" rota why "$job" | grep -c 'no/such/folder')" = 1 ]
 	[ "$(as "$ALICE" rota show --json "$job" | grep -c 'no/such/folder')" = 1 ]
 	for verb in why show acct queue; do
@@ -193,7 +193,7 @@ step_is() { # JOB STATE
 	held=$(submit "$ALICE" --hold "$ROTA_TEST_DIR/secret.sh")
 	gone=$(submit "$ALICE" --output=/dev/null "$ROTA_TEST_DIR/secret.sh")
 	own=$(submit "$BOB" --output=/dev/null "$ROTA_TEST_DIR/secret.sh")
-	run rota wait --timeout=120 "$gone" "$own"
+	run rota wait --timeout=300 "$gone" "$own"
 	rota admin setting change queue_visible --value=false
 	for job in "$held" "$gone"; do
 		for verb in queue show why acct wait watch log; do
@@ -239,7 +239,7 @@ step_is() { # JOB STATE
 	[[ $output == *"$full.telling"* ]]
 	as "$ALICE" rota cancel "$full"
 	as "$BOB" rota cancel "$blocked"
-	run rota wait --timeout=120 "$full"
+	run rota wait --timeout=300 "$full"
 }
 
 why_says() { # USER JOB TEXT
@@ -252,7 +252,7 @@ why_says() { # USER JOB TEXT
 	refused "--same-nodes: job $job belongs to \"$ALICE\"" submit "$BOB" "$ROTA_TEST_DIR/next.sh"
 	next=$(submit "$ALICE" --hold "$ROTA_TEST_DIR/next.sh")
 	as "$ALICE" rota cancel "$next" "$job"
-	run rota wait --timeout=120 "$job"
+	run rota wait --timeout=300 "$job"
 }
 
 @test "an operator's hold is not the owner's to lift" {
@@ -323,7 +323,7 @@ partition_known() {
 	eventually partition_known by_account
 	for where in "-p by_user" "-p by_group" "-p by_account --account=ours"; do
 		job=$(submit "$ALICE" --output=/dev/null $where "$ROTA_TEST_DIR/secret.sh")
-		rota wait --timeout=120 "$job"
+		rota wait --timeout=300 "$job"
 		refused "may not use" submit "$BOB" $where "$ROTA_TEST_DIR/secret.sh"
 	done
 	refused 'may not use partition "by_account"' submit "$ALICE" -p by_account "$ROTA_TEST_DIR/secret.sh"
@@ -353,7 +353,7 @@ partition_known() {
 	END
 	for user in "$ALICE" "$BOB"; do
 		job=$(umask 027; ulimit -Sn 321; ulimit -Sc 0; COLOUR=ultramarine submit "$user" "$ROTA_TEST_DIR/self.sh")
-		rota wait --timeout=120 "$job"
+		rota wait --timeout=300 "$job"
 		out=$ROTA_TEST_DIR/$user/self.$job.out
 		[ "$(stat -c '%U:%G %a' "$out")" = "$user:$user 640" ]
 		run cat "$out"
@@ -377,7 +377,7 @@ partition_known() {
 	printf '#!/bin/sh\n#ROTA --output=gid.out\nid -gn; id -Gn\n' >"$ROTA_TEST_DIR/gid.sh"
 	job=$(cd "$ROTA_TEST_DIR/$ALICE" && setpriv --reuid "$ALICE" --regid "$GROUP" --init-groups \
 		rota submit --parsable "$ROTA_TEST_DIR/gid.sh")
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	run cat "$ROTA_TEST_DIR/$ALICE/gid.out"
 	[ "${lines[0]}" = "$GROUP" ]
 	[[ " ${lines[1]} " == *" $ALICE "* ]]
@@ -422,11 +422,11 @@ partition_known() {
 	[ "$(as "$BOB" bash "$ROTA_TEST_DIR/snoop.sh")" = finished ]
 	[ "$(as "$ANNA" bash "$ROTA_TEST_DIR/snoop.sh")" = finished ]
 	snoop=$(submit "$BOB" "$ROTA_TEST_DIR/snoop.sh")
-	rota wait --timeout=120 "$snoop"
+	rota wait --timeout=300 "$snoop"
 	[ "$(cat "$ROTA_TEST_DIR/$BOB/snoop.out")" = finished ]
 	refused "" as "$BOB" kill "$(rota sql -Atc "select session_id from rota.attempt where job_id = $job")"
 	as "$ALICE" rota cancel "$job"
-	run rota wait --timeout=120 "$job"
+	run rota wait --timeout=300 "$job"
 }
 
 @test "a user reaches the database as nobody else" {
@@ -451,7 +451,7 @@ partition_known() {
 
 @test "rota sql: an analyst reads schema acct and nothing else" {
 	job=$(COLOUR=ultramarine submit "$ALICE" --output=/dev/null "$ROTA_TEST_DIR/secret.sh")
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	run as "$ANNA" rota sql -Atc "select current_user"
 	[ "$output" = "$ANNA" ]
 	run as "$ANNA" rota sql -Atc "select job_id, user_name, state from acct.job where job_id = $job"

@@ -97,7 +97,7 @@ nodes_up() {
 	local nodes=$1 image=$2
 	shift 2
 	instance_up "$nodes" --cpus 2 --mem 2000 --set node.grace=1 --set nodemgr.period=1 \
-		--set hooks.reboot="$SITE/programs/reboot" --set hooks.power_timeout=120 "$@"
+		--set hooks.reboot="$SITE/programs/reboot" --set hooks.power_timeout=600 "$@"
 	rota admin setting change flap_count --value=0
 	provisioner "$image" 3>&- &
 	PROVISIONER=$!
@@ -116,7 +116,7 @@ nodes_serve() {
 # nodes_down USER...: end the provisioner and the instance, and remove the users and SITE.
 nodes_down() {
 	local status=0
-	if [ "$(id -u)" = 0 ]; then
+	if [ "$EUID" = 0 ]; then
 		touch "$SITE/stop"
 		wait "$PROVISIONER" || status=1
 		instance_users_down "$@" || status=1

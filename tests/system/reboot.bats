@@ -122,7 +122,7 @@ reboot() {
 	# The clock starts at 0, as after a power cut; and it is far ahead.
 	for shift in $((60 - uptime)) 500000; do
 		before=$(measured before 0.3)
-		rota wait --timeout=60 "$before"
+		rota wait --timeout=300 "$before"
 		lost=$(measured lost 300 --no-requeue)
 		again=$(printf '#!/bin/sh\n[ "$ROTA_ATTEMPT" = 1 ] || exit 0\nsleep 300\n' | rota submit --parsable --output=/dev/null --workdir=/tmp --requeue -)
 		eventually running "$lost"
@@ -131,9 +131,9 @@ reboot() {
 		knows_boot() { [ "$(superuser "select boot_id from rota.node where name = 'n1'")" = "$(cat "$WORK/boot_id")" ]; }
 		eventually knows_boot
 		after=$(measured after 0.3)
-		rota wait --timeout=60 "$after"
-		rota wait --timeout=60 "$again"
-		run -1 rota wait --timeout=60 "$lost"
+		rota wait --timeout=300 "$after"
+		rota wait --timeout=300 "$again"
+		run -1 rota wait --timeout=300 "$lost"
 		[ "$(sql "select state from acct.step where job_id = $lost")" = node_fail ]
 		[ "$(sql "select string_agg(state, ' ' order by attempt) from acct.attempt where job_id = $again")" = 'node_fail completed' ]
 		fits before "$before" 60
@@ -153,7 +153,7 @@ reboot() {
 		sleep 2.5
 		kill -CONT $processes 2>/dev/null || true
 	done
-	rota wait --timeout=120 "${jobs[@]}"
+	rota wait --timeout=300 "${jobs[@]}"
 	for i in 1 2 3 4 5 6; do
 		fits "still$i" "${jobs[i - 1]}" $((SECONDS - began + 1))
 	done

@@ -11,12 +11,12 @@ setup_file() {
 		--set gate.names=localhost --set "gate.certificate=$TLS/gate.pem" --set "gate.private_key=$TLS/gate.key"
 	https_client "$TLS/remote.conf" "$TLS/authority.pem"
 	export ROTA_STEP_ROUTE=relay CLIENT=$BATS_TEST_DIRNAME/relay_client.py GATE=$ROTA_HOME/run/gate.sock EVE=rrly$$
-	[ "$(id -u)" != 0 ] || users_add "$EVE"
+	[ "$EUID" != 0 ] || users_add "$EVE"
 }
 
 teardown_file() {
 	local status=0
-	if [ "$(id -u)" = 0 ]; then
+	if [ "$EUID" = 0 ]; then
 		instance_users_down "$EVE" || status=1
 	else
 		instance_down || status=1
@@ -55,12 +55,12 @@ ask_as() {
 
 # hold COUNT: keep that many streams in the background, until release; the output of the streams goes to the file `held`.
 hold() {
-	rm -f "$BATS_TEST_TMPDIR/end"
+	rm -f "$BATS_TEST_TMPDIR"/{end,held}
 	mkfifo "$BATS_TEST_TMPDIR/end"
 	python3 "$CLIENT" hold "$GATE" "$request" "$1" <"$BATS_TEST_TMPDIR/end" >"$BATS_TEST_TMPDIR/held" 3>&- &
 	holder=$!
 	exec 9>"$BATS_TEST_TMPDIR/end"
-	eventually grep -q ready "$BATS_TEST_TMPDIR/held"
+	eventually grep -qs ready "$BATS_TEST_TMPDIR/held"
 }
 
 # hold_silent COUNT: the same to a server that sends nothing. A step manager ends a stream that has not sent its token within 10
@@ -68,7 +68,7 @@ hold() {
 hold_silent() {
 	local port
 	port=$(superuser "select port from rota.step_listener where job_id = $job")
-	rm -f "$BATS_TEST_TMPDIR"/{end,port}
+	rm -f "$BATS_TEST_TMPDIR"/{end,held,port}
 	mkfifo "$BATS_TEST_TMPDIR/end"
 	python3 "$CLIENT" hold "$GATE" "$request" "$1" "$BATS_TEST_TMPDIR/port" <"$BATS_TEST_TMPDIR/end" >"$BATS_TEST_TMPDIR/held" 3>&- &
 	holder=$!
@@ -76,7 +76,7 @@ hold_silent() {
 	eventually test -e "$BATS_TEST_TMPDIR/port"
 	aim "$(<"$BATS_TEST_TMPDIR/port")"
 	echo >&9
-	eventually grep -q ready "$BATS_TEST_TMPDIR/held"
+	eventually grep -qs ready "$BATS_TEST_TMPDIR/held"
 	aim "$port"
 }
 
@@ -309,7 +309,7 @@ restart() {
 
 @test "a side that reads nothing stops the other one, and jobmgrd does not grow" {
 	local way pid size=300000000
-	[ "$(id -u)" = 0 ] || [ -w "/proc/$(pid_of jobmgrd)/clear_refs" ] || skip "needs root"
+	[ "$EUID" = 0 ] || [ -w "/proc/$(pid_of jobmgrd)/clear_refs" ] || skip "needs root"
 	! sanitized || size=30000000
 	allocation
 	for way in down up; do

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Clients on other machines than the step: tokens, TLS to the step manager, and what it refuses.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 load terminal
 
@@ -178,7 +179,7 @@ signed() {
 }
 
 @test "a socket that cannot be reached makes no difference, unless ROTA_STEP_ROUTE is local" {
-	[ "$(id -u)" = 0 ] || skip "needs root"
+	[ "$EUID" = 0 ] || skip "needs root"
 	hidden() { unshare -m bash -c 'mount -t tmpfs none "$ROTA_HOME/node" && exec "$@"' - "$@"; }
 	run -0 env -u ROTA_STEP_ROUTE bash -c "$(declare -f hidden); hidden rota run echo there"
 	[[ $output == *there* ]]
@@ -191,7 +192,7 @@ signed() {
 }
 
 @test "a stranger gets no token" {
-	[ "$(id -u)" = 0 ] || skip "needs root"
+	[ "$EUID" = 0 ] || skip "needs root"
 	allocation
 	users_add "$EVE"
 	run as "$EVE" env ROTA_CONFIG="$ROTA_HOME/etc/rota.conf" python3 "$CLIENT" ask "$ROTA_HOME/run/gate.sock" \

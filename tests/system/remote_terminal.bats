@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Terminals of sub-steps on other nodes than the first one of their step, typed into a real terminal (tmux).
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 load terminal
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # `rota report`: each report in each form, against the same sums in SQL; pages in a browser.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 
 setup_file() {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Sub-steps inside an allocation: `rota run`, `rota run --each`, `rota steps`, the example, and the recipes of docs/inside.md.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 load inside
 
@@ -24,7 +25,7 @@ setup() {
 	run -0 --separate-stderr rota run sh -c 'echo "$ROTA_STEP_LABEL $ROTA_SUBSTEP $ROTA_CPUS"'
 	[[ $output =~ ^([0-9]+)\.script\ 1\ 1$ ]]
 	job=${BASH_REMATCH[1]}
-	run -0 rota wait --timeout=120 "$job"
+	run -0 rota wait --timeout=300 "$job"
 	[[ $output == "$job: completed" ]]
 	[ "$(superuser "select retry_key is not null from rota.job where job_id = $job")" = t ] # a request that is sent again makes one job
 	touch "$BATS_FILE_TMPDIR/slow"
@@ -38,7 +39,7 @@ setup() {
 	[[ $output == $'line 1\nline 2\nline 3' ]]
 	run -1 rota run -c 5 true
 	[[ $output == *"has at most 4"* ]]
-	run -0 rota wait --timeout=120
+	run -0 rota wait --timeout=300
 	[[ $(rota sql -At -c "select exit_code from acct.job where name = 'seven'") == 7 ]]
 }
 
@@ -60,7 +61,7 @@ setup() {
 	kill -TERM "$client"
 	wait "$client" || true
 	rota cancel -q "$job" || true
-	run rota wait --timeout=120
+	run rota wait --timeout=300
 	quiet
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Resources that running steps use: samples of real processes, their sums, and what users see.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 load terminal
 

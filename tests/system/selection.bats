@@ -1,12 +1,13 @@
 #!/usr/bin/env bats
 # Selections: --me, --user, --name, --state, --partition, --account; the question on a terminal; other users.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 
 setup_file() {
 	instance_up 1 --cpus 4 --mem 2000 --set node.grace=1
 	rota admin partition create side --nodes=n1
-	if [ "$(id -u)" = 0 ]; then
+	if [ "$EUID" = 0 ]; then
 		export ALICE=rsel$$
 		useradd --no-create-home --home-dir "/tmp/$ALICE" --shell /bin/bash "$ALICE"
 	fi

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Terminals: `rota shell`, `rota run --pty` and `rota attach`, typed into a real terminal (tmux).
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 load terminal
 
@@ -59,7 +60,7 @@ runs() {
 	see 'quit 131'
 	keys 'exit 9' Enter
 	see 'status 9'
-	run rota wait --timeout=120
+	run rota wait --timeout=300
 	[[ $(rota sql -At -c "select exit_code from acct.job where name = 'work'") == 9 ]]
 }
 
@@ -79,7 +80,7 @@ runs() {
 	see $'3\nlast of it'
 	keys 'exit' Enter
 	see 'outside>'
-	run -0 rota wait --timeout=120
+	run -0 rota wait --timeout=300
 }
 
 @test "a closed terminal leaves the program running, unless --kill-on-hangup is given" {
@@ -95,12 +96,12 @@ runs() {
 	[ "$status" = 0 ]
 	[[ $(jq -r '.substeps[0].state' <<<"$output") == running ]]
 	rota cancel -q "$job"
-	run rota wait --timeout=120 "$job"
+	run rota wait --timeout=300 "$job"
 	person
 	keys "rota run --pty --kill-on-hangup --name=goes sleep 1004" Enter
 	runs goes
 	hang_up
-	run rota wait --timeout=120
+	run rota wait --timeout=300
 	[[ $(rota queue --json | jq '.jobs | length') == 0 ]]
 }
 
@@ -115,7 +116,7 @@ runs() {
 	[[ $output == *'1 hello'* ]]
 	keys ':wq' Enter
 	see 'outside>'
-	run -0 rota wait --timeout=120
+	run -0 rota wait --timeout=300
 }
 
 # has SQL VALUE: does the database answer this?
@@ -149,7 +150,7 @@ has() {
 	see 'first seen'
 	keys "exit" Enter
 	see 'outside>'
-	run -0 rota wait --timeout=120
+	run -0 rota wait --timeout=300
 	run -1 rota attach desk
 	[[ $output == *'no session "desk" of yours runs'* ]]
 	run -2 rota run --session=desk true
@@ -171,7 +172,7 @@ has() {
 	run -1 rota attach twice
 	[[ $output == *'several running sessions are named "twice"'*"$first.script.1"* ]] || { echo "$output"; return 1; }
 	rota queue --json | jq -r '.jobs[].job_id' | xargs rota cancel -q
-	run rota wait --timeout=60
+	run rota wait --timeout=300
 }
 
 @test "an idle session is warned and ended, one that is used is not" {
@@ -185,7 +186,7 @@ has() {
 	sleep 5.5 # longer than that, and far shorter than the limit
 	[[ $(rota steps --json "$job" | jq -r '.substeps[0].state') == running ]]
 	see 'timeout (idle_timeout)'
-	run rota wait --timeout=120
+	run rota wait --timeout=300
 	eventually has "select state, cause from acct.session where name = 'lazy'" 'timeout|idle_timeout'
 	eventually has "select state, cause from acct.substep where job_id = $job" 'timeout|idle_timeout'
 }
@@ -281,7 +282,7 @@ limits() {
 	see '(limit of partition main); press a key to keep it'
 	see 'timeout (idle_timeout, limit of partition main)'
 	eventually has "select state, cause, idle_timeout_s, idle_timeout_of from acct.session where name = 'ruled'" 'timeout|idle_timeout|6|partition main'
-	run rota wait --timeout=120
+	run rota wait --timeout=300
 	run -0 rota acct --sessions --me
 	[[ $output == *'LIMIT OF'*'partition main'* ]]
 }

@@ -2,6 +2,7 @@
 # A running step gives back nodes of its own: who may ask for it, what ends on these nodes, who gets the CPUs, and deaths of
 # daemons meanwhile.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 
 setup_file() {

@@ -46,9 +46,9 @@ site_make() {
 				if asked("hang") or asked("late") then
 					os.execute("echo $$ >" .. site .. "/sleeper." .. job .. "; exec sleep 1000.0" .. job .. mark)
 				end
-				while asked("wait") and not exists(site .. "/go." .. job) or exists(site .. "/wait." .. name) do
-					os.execute("sleep 0.1")
-				end
+				-- One shell waits, for a process with sanitizers takes long to fork.
+				if asked("wait") then os.execute("until [ -e " .. site .. "/go." .. job .. " ]; do sleep 0.2; done") end
+				if exists(site .. "/wait." .. name) then os.execute("while [ -e " .. site .. "/wait." .. name .. " ]; do sleep 0.2; done") end
 				if asked("fail") and not exists(site .. "/healed." .. job) or exists(site .. "/fail." .. name) then
 					return slurm.ERROR, name .. " says no"
 				end
@@ -60,7 +60,7 @@ site_make() {
 	} >"$SITE/burst_buffer.lua"
 	chmod 0644 "$SITE/burst_buffer.lua"
 	SITE_OPTIONS=(--cpus 8 --mem 8000 --set node.grace=1 --set schedule.period=1 --set hooks.burst_buffer="$SITE/burst_buffer.lua"
-		--set hooks.poll_interval=1)
+		--set hooks.call_seconds=60 --set hooks.poll_interval=1)
 }
 
 site_remove() {
@@ -143,7 +143,7 @@ sleeps() {
 	pgrep -fx "sleep 1000\.0${1:-} 0\.0$SITE_MARK" >/dev/null
 }
 
-# functions_are_called: runnerd calls functions for jobmgrd. It does so a moment after it was started.
+# functions_are_called: jobmgrd serves, and runnerd calls functions for it.
 functions_are_called() {
 	rota admin hook status >/dev/null
 }

@@ -12,7 +12,7 @@ setup_file() {
 	follow_both --set node.lease=6
 	printf '#!/bin/bash\n#ROTA --job-name=%s\ntrue\n' old >"$ROTA_TEST_DIR/old.sh"
 	(cd /tmp && rota submit --parsable --output=/dev/null "$ROTA_TEST_DIR/old.sh" && rota submit --output=/dev/null --hold "$ROTA_TEST_DIR/old.sh")
-	rota wait --timeout=60 1
+	rota wait --timeout=300 1
 }
 
 setup() {
@@ -85,7 +85,7 @@ replayed() {
 	closed() { [ "$(psql -X -h "$ROTA_TEST_DIR/b" -d rota -U postgres -Atc "select count(*) from pg_stat_activity where application_name ~ 'stale'")" = 0 ]; }
 	eventually closed
 	rota release 2
-	rota wait --timeout=60 2
+	rota wait --timeout=300 2
 	audit
 }
 

@@ -3,7 +3,7 @@
 
 standby_setup() {
 	run_as=()
-	[ "$(id -u)" != 0 ] || run_as=(setpriv --reuid rota --regid "$(id -g rota)" --init-groups)
+	[ "$EUID" != 0 ] || run_as=(setpriv --reuid rota --regid "$(id -g rota)" --init-groups)
 	SOCKETS=$ROTA_HOME/run
 }
 
@@ -37,7 +37,7 @@ standby_start() {
 	local bin data=$ROTA_TEST_DIR/standby
 	bin=$(pg_config --bindir)
 	mkdir "$data" "$ROTA_TEST_DIR/b"
-	[ "$(id -u)" != 0 ] || chown rota: "$data" "$ROTA_TEST_DIR/b"
+	[ "$EUID" != 0 ] || chown rota: "$data" "$ROTA_TEST_DIR/b"
 	chmod 0700 "$data"
 	echo "local replication postgres peer map=rota" >>"$ROTA_HOME/pg/data/pg_hba.conf"
 	sql "select pg_reload_conf()"

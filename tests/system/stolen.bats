@@ -5,7 +5,7 @@
 load helper
 
 setup_file() {
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	export EVE=rsto$$
 	users_add "$EVE"
 	instance_up 1 --cpus 4 --mem 4000 --set launcher.min_uid=1000

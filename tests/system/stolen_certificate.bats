@@ -6,7 +6,7 @@
 load helper
 
 setup_file() {
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	export EVE=rsce$$ ADA=rsca$$ BOB=rscb$$
 	users_add "$EVE" "$ADA" "$BOB"
 	certificates gate DNS:localhost,IP:127.0.0.1
@@ -37,7 +37,7 @@ setup_file() {
 }
 
 teardown_file() {
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	local status=0
 	instance_users_down "$EVE" "$ADA" "$BOB" || status=1
 	rm -rf -- "$TLS"

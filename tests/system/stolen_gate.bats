@@ -5,7 +5,7 @@
 load helper
 
 setup_file() {
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	export EVE=rgae$$ MAL=rgam$$ VIC=rgav$$
 	users_add "$EVE" "$MAL" "$VIC"
 	certificates gate DNS:localhost
@@ -21,7 +21,7 @@ setup_file() {
 }
 
 teardown_file() {
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	local status=0
 	instance_users_down "$EVE" "$MAL" "$VIC" || status=1
 	rm -rf -- "$TLS"

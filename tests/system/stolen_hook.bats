@@ -5,7 +5,7 @@
 load helper
 
 setup_file() {
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	export HOOK=rshk$$ NODE=rshn$$
 	users_add "$HOOK" "$NODE"
 	SITE=$(mktemp -d "${TMPDIR:-/tmp}/rota-test.site.XXXXXX")
@@ -60,7 +60,7 @@ setup_file() {
 }
 
 teardown_file() {
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	local status=0
 	instance_down || status=1
 	rm -rf -- "$SITE"
@@ -92,7 +92,7 @@ user_of() {
 	mailed() { [ "$(superuser "select count(*) from rota.mail where job_id = $job and sent_at is not null")" = 1 ]; }
 	eventually mailed
 	touch "$SITE/go"
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	[ "$(superuser "select exit_code from rota.controller_hook where job_id = $job and hook = 'controller_prolog'")" = 0 ]
 	for name in hook mail; do
 		[ "$(cat "$SITE/out/$name")" = "$(printf 'reads etc/rota.conf\nreads hook.pass\nis rota_runner\nas %s' "$HOOK")" ] || { cat "$SITE/out/$name"; false; }
@@ -129,7 +129,7 @@ user_of() {
 	chown rota "$ROTA_HOME/keys/sign.pub"
 	rota up >/dev/null
 	job=$(cd "$SITE" && rota submit --parsable --output=/dev/null "$SITE/true.sh")
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 }
 
 @test "an instance gets the role, the accounts and back, with the journal and the password of its node" {
@@ -146,7 +146,7 @@ user_of() {
 	rota up --set controller.account="$HOOK" --set node.account="$NODE" >/dev/null
 	[ "$(stat -c '%U %a' "$ROTA_HOME/keys/node.pass" "$ROTA_HOME/keys")" = "$(printf '%s 600\nrota 711' "$NODE")" ]
 	job=$(cd "$SITE" && rota submit --parsable --output=/dev/null "$SITE/true.sh")
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	[ "$(superuser "select exit_code from rota.controller_hook where job_id = $job and hook = 'controller_prolog'")" = 0 ]
 	[ "$(user_of "$(pid_of runnerd)")" = "$HOOK" ]
 	refused 'there is no account "rsh-nobody"' rota up --set controller.account=rsh-nobody

@@ -5,7 +5,7 @@
 load helper
 
 setup_file() {
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	export EVE=reve$$ VIC=rvic$$
 	users_add "$EVE" "$VIC"
 	instance_up 2 --cpus 8 --mem 4000 --set node.grace=1

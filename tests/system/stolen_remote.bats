@@ -5,7 +5,7 @@
 load helper
 
 setup_file() {
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	export EVE=rsre$$ ADA=rsra$$
 	users_add "$EVE" "$ADA"
 	certificates gate DNS:localhost,IP:127.0.0.1
@@ -19,7 +19,7 @@ setup_file() {
 }
 
 teardown_file() {
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	local status=0
 	instance_users_down "$EVE" "$ADA" || status=1
 	rm -rf -- "$TLS"
@@ -75,7 +75,7 @@ token() { # USER [OPTION]...: prints the user's credential for that request
 	[ "$(superuser "select count(*) from rota.person where user_name = '$EVE' and role <> 'user'")" = 0 ]
 	[ "$(superuser "select state from rota.node")" = up ]
 	mine=$(remote "$ADA" rota submit --parsable "$ROTA_TEST_DIR/job.sh")
-	remote "$ADA" rota wait --timeout=120 "$mine"
+	remote "$ADA" rota wait --timeout=300 "$mine"
 	# The same on the Unix socket, in sessions of the same daemon: the administrator has all rights.
 	as "$ADA" rota show --script "$job"
 	as "$ADA" rota admin partition create honest --nodes=n1
@@ -85,7 +85,7 @@ token() { # USER [OPTION]...: prints the user's credential for that request
 
 @test "submit, queue, wait, log, and cancel work over HTTPS" {
 	job=$(remote "$EVE" rota submit --parsable "$ROTA_TEST_DIR/job.sh")
-	remote "$EVE" rota wait --timeout=120 "$job"
+	remote "$EVE" rota wait --timeout=300 "$job"
 	[ "$(remote "$EVE" rota log "$job")" = "done" ]
 	held=$(remote "$EVE" rota submit --parsable --hold "$ROTA_TEST_DIR/job.sh")
 	[[ $(remote "$EVE" rota queue) == *"$held"* ]]
@@ -183,7 +183,7 @@ second() {
 	wait "$pid" || true
 	sed -i "s,^url *=.*,url = https://localhost:$PORT," "$TLS/remote.conf"
 	touch end
-	remote "$EVE" rota wait --timeout=120 "$job" || as "$EVE" rota wait --timeout=120 "$job"
+	remote "$EVE" rota wait --timeout=300 "$job" || as "$EVE" rota wait --timeout=120 "$job"
 	# After the end of its process manager, the address still is a node's.
 	eventually refused "has no step on this node" remote "$EVE" rota queue
 	superuser "update rota.daemon set host = null where role = 'procmgrd'"

@@ -4,7 +4,7 @@
 load helper
 
 setup_file() {
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	export EVE=rstm$$ TMPDIR=/var/tmp # the instance must not be in a folder that is hidden from steps
 	users_add "$EVE"
 	instance_up 1 --cpus 4 --mem 4000 --set launcher.min_uid=1000 --set launcher.private_tmp=1

@@ -5,7 +5,7 @@
 load helper
 
 setup_file() {
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	export EVE=rsus$$ CLUB=rclub$$ OTHERS=rothers$$
 	users_add "$EVE"
 	groupadd "$CLUB"
@@ -23,7 +23,7 @@ setup_file() {
 }
 
 teardown_file() {
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	local status=0
 	instance_users_down "$EVE" || status=1
 	groupdel "$CLUB" || status=1

@@ -7,7 +7,7 @@ load helper
 setup_file() {
 	instance_up 1 --cpus 4 --mem 4000 --set node.grace=1 --set node.lease=6 --set node.lease_margin=4 --set nodemgr.period=1
 	export SUBSTEPS=$ROTA_HOME/node/n1/substeps
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	export EVE=rsube$$ BOB=rsubb$$
 	users_add "$EVE" "$BOB"
 	folders_add "$EVE" "$BOB"
@@ -16,7 +16,7 @@ setup_file() {
 teardown_file() {
 	local status=0
 	instance_down || status=1
-	[ "$(id -u)" != 0 ] || users_remove "$EVE" "$BOB" || status=1
+	[ "$EUID" != 0 ] || users_remove "$EVE" "$BOB" || status=1
 	return "$status"
 }
 

@@ -11,7 +11,7 @@ setup_file() {
 
 teardown_file() {
 	instance_down
-	[ "$(id -u)" != 0 ] || ! ip netns list | grep -qw "$SPACE" || ip netns del "$SPACE"
+	[ "$EUID" != 0 ] || ! ip netns list | grep -qw "$SPACE" || ip netns del "$SPACE"
 }
 
 setup() {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # rota run --file: the steps of a script as sub-steps of an allocation.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 load inside
 

@@ -153,7 +153,7 @@ setup() {
 @test "without a job: nodes are asked for, used and given back" {
 	run -0 --separate-stderr rota run -N 2 sh -c 'echo $ROTA_NODE'
 	[ "$(sort <<<"$output" | wc -l)" = 2 ]
-	run -0 rota wait --timeout=120
+	run -0 rota wait --timeout=300
 }
 
 @test "programs on any node of the step run sub-steps" {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Sub-steps from outside of their job: verbs of its owner, while its step manager can be reached and when it cannot.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 
 setup_file() {
@@ -67,7 +68,7 @@ known() {
 	run rota wait --json "$job.script.1" "$job.script.3"
 	[[ $(jq -c '[.substeps[] | .label, .exit_code]' <<<"$output") == "[\"$job.script.1\",9,\"$job.script.3\",0]" ]] || { echo "$output"; false; }
 	touch go
-	run -0 rota wait --timeout=60 "$job"
+	run -0 rota wait --timeout=300 "$job"
 }
 
 @test "show and watch count sub-steps" {

@@ -11,11 +11,11 @@ setup_file() {
 	chmod 755 "$DOUBLE"
 	mkdir -m 777 "$DOUBLE/states"
 	double_make
-	[ "$(id -u)" != 0 ] || users_add "$EVE"
+	[ "$EUID" != 0 ] || users_add "$EVE"
 	instance_up 1 --cpus 4 --mem 4000 --set node.grace=10 --set node.checkpoint_cuda="$DOUBLE" --set launcher.device_files=gpu:/dev/full \
-		--set launcher.devices="$(if [ "$(id -u)" = 0 ] && [ -d /sys/fs/cgroup/devices ]; then echo granted; else echo any; fi)" || return 1
+		--set launcher.devices="$(if [ "$EUID" = 0 ] && [ -d /sys/fs/cgroup/devices ]; then echo granted; else echo any; fi)" || return 1
 	rota admin node change n1 --gres=gpu:2
-	[ "$(id -u)" != 0 ] || folders_add "$EVE"
+	[ "$EUID" != 0 ] || folders_add "$EVE"
 }
 
 teardown_file() {
@@ -29,8 +29,8 @@ teardown_file() {
 
 setup() {
 	rm -f "$DOUBLE"/states/*
-	[ "$(id -u)" = 0 ] || cd "$BATS_TEST_TMPDIR"
-	[ "$(id -u)" != 0 ] || cd "$ROTA_TEST_DIR/$EVE"
+	[ "$EUID" = 0 ] || cd "$BATS_TEST_TMPDIR"
+	[ "$EUID" != 0 ] || cd "$ROTA_TEST_DIR/$EVE"
 	rm -f go go_other saved held count.*
 	local holds="" options=()
 	[[ $BATS_TEST_DESCRIPTION != *"GPU open"* ]] || holds="3</dev/full"
@@ -93,7 +93,7 @@ suspend_without_server() {
 }
 
 owner() {
-	if [ "$(id -u)" = 0 ]; then as "$EVE" "$@"; else "$@"; fi
+	if [ "$EUID" = 0 ]; then as "$EVE" "$@"; else "$@"; fi
 }
 
 # double_make: make the stand-in. With a file refuse.PID or hold.PID, that process is not toggled, or only when the file is gone.
@@ -149,7 +149,7 @@ gpus() {
 may_open() {
 	local group
 	group=$(sed -n 's/^[0-9]*:devices://p' "/proc/$(head -n 1 <<<"$pids")/cgroup")
-	[ "$(id -u)" != 0 ] || [ -z "$group" ] || grep -q "c 1:7 rw" "/sys/fs/cgroup/devices$group/devices.list"
+	[ "$EUID" != 0 ] || [ -z "$group" ] || grep -q "c 1:7 rw" "/sys/fs/cgroup/devices$group/devices.list"
 }
 
 # other_runs: another step with a GPU, until there is a file go_other; its number is in `other`.
@@ -174,9 +174,9 @@ goes_on() {
 	rota suspend "$job"
 	eventually is_suspended
 	states_are checkpointed checkpointed
-	[ "$(awk '{ print $1, $3, $4 }' "$DOUBLE/states/calls" | sort -u)" = "$(if [ "$(id -u)" = 0 ]; then id -u "$EVE"; else id -u; fi) running 0" ]
+	[ "$(awk '{ print $1, $3, $4 }' "$DOUBLE/states/calls" | sort -u)" = "$(if [ "$EUID" = 0 ]; then id -u "$EVE"; else id -u; fi) running 0" ]
 	[ "$(gpus)" = "free free" ]
-	[ "$(id -u)" != 0 ] || [ ! -d /sys/fs/cgroup/devices ] || ! may_open
+	[ "$EUID" != 0 ] || [ ! -d /sys/fs/cgroup/devices ] || ! may_open
 	rota resume "$job"
 	eventually states_are running running
 	[ "$(gpus)" = "$job $job" ]

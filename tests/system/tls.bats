@@ -2,6 +2,7 @@
 # The API over HTTPS: clients that trust its certificate are served, others are not, and clients that send no TLS, or half of it,
 # block no other client. jobmgrd may have few open files here, so a few connections are many.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 
 setup_file() {
@@ -36,7 +37,7 @@ client() {
 
 # An ordinary user, since root is not served over HTTPS.
 USER_ENV=(env)
-[ "$(id -u)" != 0 ] || USER_ENV=(setpriv --reuid nobody --regid nogroup --clear-groups env HOME=/tmp)
+[ "$EUID" != 0 ] || USER_ENV=(setpriv --reuid nobody --regid nogroup --clear-groups env HOME=/tmp)
 
 by() { # CLIENT COMMAND...
 	local name=$1
@@ -108,7 +109,7 @@ let_go() {
 	printf '#!/bin/sh\n#ROTA --output=/dev/null\ntrue\n' >"$TLS/job.sh"
 	cd "$TLS"
 	job=$(by good rota submit --parsable job.sh)
-	by good rota wait --timeout=120 "$job"
+	by good rota wait --timeout=300 "$job"
 	client address "https://127.0.0.1:$PORT" "$TLS/authority.pem"
 	by address rota queue
 	run curl -sS --cacert "$TLS/authority.pem" "https://localhost:$PORT/v1/ping"

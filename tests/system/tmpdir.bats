@@ -10,7 +10,7 @@ setup_file() {
 	instance_up 2 --cpus 4 --mem 4000 --set node.grace=1 --set node.tmpdir="$BASE" || return 1
 	rota admin setting change requeue_delay_s --value=0
 	rota admin setting change checkpoint_pace_s --value=0
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	users_add "$EVE"
 	export FOLDER=$ROTA_TEST_DIR/$EVE
 	folders_add "$EVE"
@@ -85,7 +85,7 @@ attempt_of() {
 	job=$(rota submit --parsable job.sh)
 	eventually test -e ready
 	eventually attempt_of "$job" 1
-	[ "$(id -u)" != 0 ] || chown nobody "$BASE"/n?."$job".0.1/foreign
+	[ "$EUID" != 0 ] || chown nobody "$BASE"/n?."$job".0.1/foreign
 	rota migrate "$job"
 	rota wait "$job"
 	[ "$(cat starts)" = "1
@@ -94,7 +94,7 @@ attempt_of() {
 	grep -qx './link l 777 sub/state' restored
 	grep -qx './--option f [0-9]* ' restored
 	grep -qx 42 restored
-	[ "$(id -u)" != 0 ] || ! grep -q foreign restored
+	[ "$EUID" != 0 ] || ! grep -q foreign restored
 	eventually is_empty
 }
 

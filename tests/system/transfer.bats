@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
 # Transfers of data: lines stage-in and stage-out with a scratch folder that all nodes share.
 
+ROTA_TEST_CLIENT=sanitizers
 load helper
 
 setup_file() {
 	export EVE=rbte$$ ANN=rbta$$
-	[ "$(id -u)" != 0 ] || users_add "$EVE" "$ANN"
+	[ "$EUID" != 0 ] || users_add "$EVE" "$ANN"
 	SITE=$(mktemp -d /tmp/rota-transfer.XXXXXX)
 	export SITE
 	chmod 1777 "$SITE"
@@ -32,7 +33,7 @@ setup_file() {
 teardown_file() {
 	local status=0
 	instance_down || status=1
-	[ "$(id -u)" != 0 ] || users_remove "$EVE" "$ANN" || status=1
+	[ "$EUID" != 0 ] || users_remove "$EVE" "$ANN" || status=1
 	rm -rf -- "$SITE"
 	return "$status"
 }
@@ -253,7 +254,7 @@ scratch_of() {
 	mv "small/in/.rota-part-$job.1/large" "small/in/.rota-part-$job.1/.large.Ab1Cd2"
 	mount -o remount,size=64m "$PWD/small"
 	rota continue "$job"
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	cmp archive/large small/in/large
 	[ "$(ls -A small/in)" = large ]
 	matched=$(rota log "$job.stage-in-1" | sed -n 's/^Matched data: \([0-9,]*\) bytes/\1/p' | tail -n 1 | tr -d ,)

@@ -38,7 +38,7 @@ teardown_file() {
 	new=$(awk -v kept="$kept" '$1 == 2 && $2 != kept { print $2 }' ran)
 	[ "$new" != "$lost" ]
 	touch enough
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	# On the node that was there all the time, the files are the same, and have not been written again.
 	[ "$(awk -v node="$kept" '$2 == node { print $3 }' ran | uniq -c | awk '{ print $1 }')" = 2 ]
 }

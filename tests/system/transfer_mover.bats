@@ -46,7 +46,7 @@ has_state() {
 	[ "$(rota sql -Atc "select count(*) from rota.allocation a join rota.node n using (node_id) where n.name = 'n1' and a.ended_at is null")" = 0 ]
 	other=$(rota submit --parsable --wait --partition=work --exclusive --wrap=true)
 	touch "$SITE/go"
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=300 "$job"
 	[ "$(cat ran)" = n1 ]
 	[ "$(cat "$SITE/moved")" = $'in n2\nout n2' ]
 	[ "$(rota show --json "$job" | jq -r '[.jobs[0].steps[] | "\(.name) \(.partition)"] | sort | join(", ")')" = \

@@ -100,7 +100,7 @@ $to 1 data" ]
 }
 
 @test "a scratch folder that cannot be made is said in the row" {
-	[ "$(id -u)" = 0 ] || skip "needs root, whose steps make folders anywhere but here"
+	[ "$EUID" = 0 ] || skip "needs root, whose steps make folders anywhere but here"
 	script '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/' 'touch ran'
 	mv "$SITE/n2" "$SITE/away"
 	run ! rota submit --parsable --wait --nodelist=n2 job.sh
@@ -235,7 +235,7 @@ $to 1 data" ]
 	[[ $output == *"$job.1"*cancelled* ]]
 	touch "$SITE/go"
 	run -0 rota stage retry "$job"
-	run -0 rota wait --timeout=60 "${output//[^0-9]/}"
+	run -0 rota wait --timeout=300 "${output//[^0-9]/}"
 	[[ $(states_of "$job") == *"out n3 done"* ]]
 }
 
@@ -256,7 +256,7 @@ $to 1 data" ]
 	goes_on() { ! flock -n results/.rota-part-"$job".1.99.n3/.rota-lock true; }
 	eventually goes_on
 	run -0 rota stage retry "$job"
-	run -0 rota wait --timeout=60 "${output//[^0-9]/}"
+	run -0 rota wait --timeout=300 "${output//[^0-9]/}"
 	[[ $(states_of "$job") == *"out n3 done"* ]]
 	kill $!
 	[ "$(ls -A results)" = "$(printf '.rota-part-%s.1.99.n3\nx' "$job")" ]

@@ -95,7 +95,7 @@ calls() {
 	mkdir -m 1777 "$ROTA_TEST_DIR/out"
 	cd "$ROTA_TEST_DIR/out"
 	job=$(as games rota submit --parsable --output="$ROTA_TEST_DIR/out/out" "$UNITS/job.sh")
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	[ "$(sed -n 2p out)" = games ]
 	[ "$(sed -n 1p out)" != "$(grep CapBnd /proc/self/status)" ]
 }
@@ -137,7 +137,7 @@ leads() {
 	printf '#!/bin/bash\ntrue\n' >"$ROTA_TEST_DIR/job.sh"
 	cd "$ROTA_TEST_DIR"
 	job=$(rota submit --parsable --output=/dev/null job.sh)
-	rota wait --timeout=120 "$job"
+	rota wait --timeout=300 "$job"
 	unset ROTA_CONFIG
 	kill $(pgrep -f -- "--config $ROTA_TEST_DIR/rota.conf --name 2\$" | while read -r pid; do [ "$(cat "/proc/$pid/comm")" = strace ] || echo "$pid"; done)
 	wait
@@ -154,7 +154,7 @@ leads() {
 	manual=$(awk '$0 == "    # cat /etc/rota/rota.conf" { on = 1; next } on && /^[^ ]/ { exit } on { sub(/^    /, ""); print }' "$ROTA_SOURCE/docs/administering.md")
 	[ "$manual" = "$(sed 1d "$ROTA_SOURCE/packaging/rota.conf")" ]
 	reason=/etc/rota/keys/auth.key
-	[ "$(id -u)" = 0 ] || reason='only root can become account "rota"'
+	[ "$EUID" = 0 ] || reason='only root can become account "rota"'
 	refused "$reason" timeout 60 jobmgrd --config "$ROTA_SOURCE/packaging/rota.conf"
 	for account in $(sed -n 's/^account = //p' "$ROTA_SOURCE/packaging/rota.conf"); do
 		grep -q "^u $account " "$ROTA_SOURCE/packaging/rota.sysusers"

@@ -7,7 +7,7 @@ load provisioner
 setup_file() {
 	export ALICE=rota-upk-a$$
 	site_new
-	[ "$(id -u)" = 0 ] || return 0
+	[ "$EUID" = 0 ] || return 0
 	site_make
 	image_make el8
 	image_make el9
@@ -71,7 +71,7 @@ is_node() { # NODE STATE [REASON]
 	eventually is_over done || eventually is_over done
 	eventually all_have 4 el9
 	[ "$(sql "select count(*) from acct.node where default_image = 'el9'")" = 4 ]
-	rota wait --timeout=60 "${jobs[@]}"
+	rota wait --timeout=300 "${jobs[@]}"
 	[ "$(sql "select string_agg(distinct state, ' ') from acct.attempt where job_id in ($(IFS=,; echo "${jobs[*]}"))")" = completed ]
 	# Never more than two nodes were out of service at a time.
 	[ "$(sql "select max((select count(*) from acct.node_reboot o where o.reason = 'security' and o.began_at <= r.began_at and o.ended_at > r.began_at))

@@ -7,7 +7,7 @@ setup_file() {
 	instance_up 2 --cpus 4 --mem 4000 --set node.grace=1 --set nodemgr.period=1
 	rota admin account create lab
 	rota admin account create bench --parent=lab
-	if [ "$(id -u)" = 0 ]; then
+	if [ "$EUID" = 0 ]; then
 		export LEA=ulea$$ TOM=utom$$
 		useradd --no-create-home --home-dir "/tmp/$LEA" --shell /bin/bash "$LEA"
 		useradd --no-create-home --home-dir "/tmp/$TOM" --shell /bin/bash "$TOM"
