@@ -418,7 +418,7 @@ orders_taken() {
 		#!/bin/bash
 		#ROTA --output=mark.%j.out --open-mode=append
 		echo "ran $ROTA_ATTEMPT as $(id -un)"
-		until [ -e mark.enough ]; do sleep 0.1; done
+		until [ -e mark.enough ]; do sleep 0.3; done
 	END
 	steal_orders
 	job=$(submit "$VIC" "$ROTA_TEST_DIR/mark.sh")

@@ -95,7 +95,7 @@ $FLAKY")
 	job=$(submit '#!/bin/bash
 #ROTA --retry=3
 echo "attempt $ROTA_ATTEMPT"
-until [ -e go ]; do sleep 0.1; done
+until [ -e go ]; do sleep 0.3; done
 [ "$ROTA_ATTEMPT" = 4 ]')
 	rota log -f "$job" >"$BATS_TEST_TMPDIR/followed" 3>&- &
 	eventually grep -q 'attempt 1' "$BATS_TEST_TMPDIR/followed"

@@ -52,7 +52,7 @@ serves() {
 # submit_array SIZE [OPTION]...: elements of a tenth of a second, each of which writes its index and its attempt into the ledger.
 # While the file HALT exists, none of them ends, so that no element without a CPU begins.
 submit_array() {
-	printf '#!/bin/bash\necho "$ROTA_ARRAY_INDEX $ROTA_ATTEMPT" >>%s\nwhile [ -e %s ]; do sleep 0.1; done\nsleep 0.1\n' "$LEDGER" "$HALT" >"$BATS_TEST_TMPDIR/array.sh"
+	printf '#!/bin/bash\necho "$ROTA_ARRAY_INDEX $ROTA_ATTEMPT" >>%s\nwhile [ -e %s ]; do sleep 0.3; done\nsleep 0.1\n' "$LEDGER" "$HALT" >"$BATS_TEST_TMPDIR/array.sh"
 	(cd /tmp && rota submit --parsable --output=/dev/null --time=10:00 --array=0-$(($1 - 1)) "${@:2}" "$BATS_TEST_TMPDIR/array.sh")
 }
 
@@ -267,12 +267,12 @@ submit_chain() {
 		#ROTA --output=/dev/null --time=5:00 --mem=10M
 		#ROTA step a
 		echo "a \$ROTA_ATTEMPT" >>$LEDGER
-		until [ -s $GO.a ]; do sleep 0.05; done
+		until [ -s $GO.a ]; do sleep 0.3; done
 		echo "a end \$ROTA_ATTEMPT" >>$LEDGER
 		exit \$(cat $GO.a)
 		#ROTA step b --after=a
 		echo "b \$ROTA_ATTEMPT" >>$LEDGER
-		until [ -s $GO.b ]; do sleep 0.05; done
+		until [ -s $GO.b ]; do sleep 0.3; done
 		echo "b end \$ROTA_ATTEMPT" >>$LEDGER
 		#ROTA step c --after=b
 		echo "c \$ROTA_ATTEMPT" >>$LEDGER

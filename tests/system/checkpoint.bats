@@ -323,12 +323,12 @@ rows() {
 		sleep 1000 & child=$!
 		trap 'asked=1' USR2
 		echo "$child" >child.pid
-		until [ -n "$asked" ]; do sleep 0.05; done
+		until [ -n "$asked" ]; do sleep 0.3; done
 		kill -0 "$child" && echo alive >alive
 		echo own >own
 		echo moved >"$ROTA_CHECKPOINT_DIR/moved"
 		rota checkpoint --done own "$ROTA_CHECKPOINT_DIR/moved" && ls own "$ROTA_CHECKPOINT_DIR" >left
-		until [ -e second ]; do sleep 0.05; done
+		until [ -e second ]; do sleep 0.3; done
 		rota checkpoint --done 2>nothing
 		kill "$child"
 	END
@@ -464,7 +464,7 @@ restart $(id -u "$EVE")" ]
 }
 
 @test "a driver of the site is bound to nodes of the same names, and to what else it names" {
-	printf '#!/bin/sh\n[ -n "$ROTA_RESTART" ] || echo begun >done\necho "$ROTA_NODE $(cat done)" >>starts\nuntil [ -e go ]; do sleep 0.05; done\n' >bound.sh
+	printf '#!/bin/sh\n[ -n "$ROTA_RESTART" ] || echo begun >done\necho "$ROTA_NODE $(cat done)" >>starts\nuntil [ -e go ]; do sleep 0.3; done\n' >bound.sh
 	echo 7 >library
 	job=$(rota submit --parsable --checkpoint=script:bound --output=out.%j --open-mode=append bound.sh)
 	eventually waits_bound 1
@@ -500,7 +500,7 @@ waits_bound() {
 }
 
 @test "a driver that cannot save, or is not there, says so; so does a program that handles no signal" {
-	printf '#!/bin/sh\n: >"begun.$ROTA_JOB_ID"\nuntil [ -e go ]; do sleep 0.05; done\n' >idle.sh
+	printf '#!/bin/sh\n: >"begun.$ROTA_JOB_ID"\nuntil [ -e go ]; do sleep 0.3; done\n' >idle.sh
 	for driver in broken half none; do
 		rota submit --parsable --checkpoint="script:$driver" --output="out.$driver" idle.sh >"job.$driver"
 	done

@@ -105,7 +105,7 @@ is_held() {
 	cat >job.sh <<-END
 		#!/bin/bash
 		($PROGRAMS/counter >orphan.out &)
-		until [ -e on ]; do sleep 0.05; done
+		until [ -e on ]; do sleep 0.3; done
 	END
 	expect counter
 	submit_script
@@ -202,7 +202,7 @@ is_held() {
 }
 
 @test "the exit code of what was restored is that of the step" {
-	printf '#!/bin/bash\n: >at.1\nuntil [ -e go ]; do sleep 0.05; done\nexit 7\n' >job.sh
+	printf '#!/bin/bash\n: >at.1\nuntil [ -e go ]; do sleep 0.3; done\nexit 7\n' >job.sh
 	submit_script
 	ends_and_goes_on
 	touch go
@@ -214,9 +214,9 @@ is_held() {
 	# The script's child handles the signal too, and must get it only without B:.
 	cat >job.sh <<-'END'
 		#!/bin/bash
-		bash -c 'trap "echo >>child" USR1; : >at.1; until [ -e go ]; do sleep 0.05; done' &
+		bash -c 'trap "echo >>child" USR1; : >at.1; until [ -e go ]; do sleep 0.3; done' &
 		trap 'echo >>script' USR1
-		until [ -e go ]; do sleep 0.05; done
+		until [ -e go ]; do sleep 0.3; done
 		wait
 		kill -BUS $$
 	END
@@ -242,8 +242,8 @@ is_held() {
 	cat >job.sh <<-'END'
 		#!/bin/bash
 		trap 'echo >>script; echo >$ROTA_CHECKPOINT_DIR/state; rota checkpoint --done' USR1
-		bash -c 'trap "echo >>child; echo >$ROTA_CHECKPOINT_DIR/state; rota checkpoint --done" USR1; : >at.1; until [ -e go ]; do sleep 0.05; done' &
-		until [ -e go ]; do sleep 0.05; done
+		bash -c 'trap "echo >>child; echo >$ROTA_CHECKPOINT_DIR/state; rota checkpoint --done" USR1; : >at.1; until [ -e go ]; do sleep 0.3; done' &
+		until [ -e go ]; do sleep 0.3; done
 		wait
 	END
 	submit_script --checkpoint=auto --checkpoint-signal=B:USR1
@@ -332,7 +332,7 @@ is_held() {
 }
 
 @test "what rota run starts is not saved, and fails the checkpoint" {
-	printf '#!/bin/bash\nrota run bash -c ": >at.1; until [ -e go ]; do sleep 0.05; done"\n' >job.sh
+	printf '#!/bin/bash\nrota run bash -c ": >at.1; until [ -e go ]; do sleep 0.3; done"\n' >job.sh
 	submit_script
 	run -1 owner rota checkpoint "$job" --wait
 	[[ $output = *"is of a shell or sub-step"* ]]

@@ -89,7 +89,7 @@ first_process() {
 @test "the exit code of what was restored is that of the step, and its time limit ends it" {
 	local code
 	for code in 7 none; do
-		printf '#!/bin/bash\n: >at.1\nuntil [ -e go ]; do sleep 0.05; done\nexit %s\n' "$code" >job.sh
+		printf '#!/bin/bash\n: >at.1\nuntil [ -e go ]; do sleep 0.3; done\nexit %s\n' "$code" >job.sh
 		rm -f at.1 go
 		job=$(rota submit --parsable --checkpoint=dmtcp --time=5 job.sh)
 		eventually runs
@@ -176,7 +176,7 @@ first_process() {
 }
 
 @test "a process whose parents have ended, and that DMTCP does not know, fails the checkpoint" {
-	printf '#!/bin/bash\n(%s/static >/dev/null &)\nuntil [ -e on ]; do sleep 0.05; done\n' "$PROGRAMS" >orphan.sh
+	printf '#!/bin/bash\n(%s/static >/dev/null &)\nuntil [ -e on ]; do sleep 0.3; done\n' "$PROGRAMS" >orphan.sh
 	rm -f at.1 go on
 	job=$(rota submit --parsable --checkpoint=dmtcp --output=out orphan.sh)
 	eventually [ -e at.1 ]
@@ -392,7 +392,7 @@ report() {
 }
 
 @test "tasks: one that has ended, or has a process that DMTCP does not know, fails the checkpoint" {
-	printf '#!/bin/bash\n[ "$ROTA_TASK_ID" = 0 ] || exit 0\n: >at.1\nuntil [ -e go ]; do sleep 0.05; done\n' >ends.sh
+	printf '#!/bin/bash\n[ "$ROTA_TASK_ID" = 0 ] || exit 0\n: >at.1\nuntil [ -e go ]; do sleep 0.3; done\n' >ends.sh
 	rm -f at.1 go
 	job=$(rota submit --parsable --checkpoint=dmtcp --run=tasks --nodes=1 --ntasks=2 --output=out ends.sh)
 	eventually [ -e at.1 ]
@@ -402,7 +402,7 @@ report() {
 	[[ $output = *"task 1 has ended, so the tasks cannot be saved together any more" ]]
 	touch go
 	run -0 rota wait "$job"
-	printf '#!/bin/bash\n[ "$ROTA_TASK_ID" = 0 ] || exec %s/static >/dev/null\nuntil [ -e go ]; do sleep 0.05; done\n' "$PROGRAMS" >static.sh
+	printf '#!/bin/bash\n[ "$ROTA_TASK_ID" = 0 ] || exec %s/static >/dev/null\nuntil [ -e go ]; do sleep 0.3; done\n' "$PROGRAMS" >static.sh
 	rm -f at.1 go
 	job=$(rota submit --parsable --checkpoint=dmtcp --run=tasks --nodes=1 --ntasks=2 --output=out static.sh)
 	eventually [ -e at.1 ]

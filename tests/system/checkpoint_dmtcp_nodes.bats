@@ -174,7 +174,7 @@ flood_saved() {
 }
 
 @test "a process of another node that DMTCP does not know fails the checkpoint, and a task that has ended" {
-	printf '#!/bin/bash\n[ "$ROTA_TASK_ID" = 0 ] || exec %s/static >/dev/null\nuntil [ -e go ]; do sleep 0.05; done\n' "$PROGRAMS" >static.sh
+	printf '#!/bin/bash\n[ "$ROTA_TASK_ID" = 0 ] || exec %s/static >/dev/null\nuntil [ -e go ]; do sleep 0.3; done\n' "$PROGRAMS" >static.sh
 	job=$(rota submit --parsable --checkpoint=dmtcp --run=tasks --nodes=2 --ntasks=2 --output=out static.sh)
 	eventually [ -e at.1 ]
 	run -1 rota checkpoint "$job" --wait
@@ -182,7 +182,7 @@ flood_saved() {
 	touch go
 	run -0 rota wait "$job"
 	rm go
-	printf '#!/bin/bash\n[ "$ROTA_TASK_ID" = 0 ] || exit 0\n: >begun\nuntil [ -e go ]; do sleep 0.05; done\n' >ends.sh
+	printf '#!/bin/bash\n[ "$ROTA_TASK_ID" = 0 ] || exit 0\n: >begun\nuntil [ -e go ]; do sleep 0.3; done\n' >ends.sh
 	job=$(rota submit --parsable --checkpoint=dmtcp --run=tasks --nodes=2 --ntasks=2 --output=out ends.sh)
 	eventually [ -e begun ]
 	eventually eval '[ -e checkpoints/"$job".*/next.1.over.1 ]'
@@ -198,7 +198,7 @@ flood_saved() {
 # with code 0, and its node has not.
 ends_first() {
 	rm -f begun go out.*
-	printf '#!/bin/bash\nif [ "$ROTA_TASK_ID" = 0 ]; then\n\t%s\n\texit\nfi\ntrap "echo ended by TERM; exit 9" TERM\n: >begun\nuntil [ -e go ]; do sleep 0.05; done\necho "ended well"\n' "$*" >first.sh
+	printf '#!/bin/bash\nif [ "$ROTA_TASK_ID" = 0 ]; then\n\t%s\n\texit\nfi\ntrap "echo ended by TERM; exit 9" TERM\n: >begun\nuntil [ -e go ]; do sleep 0.3; done\necho "ended well"\n' "$*" >first.sh
 	job=$(rota submit --parsable --checkpoint=dmtcp --run=tasks --nodes=2 --ntasks=2 --output=out.%t first.sh)
 	eventually [ -e begun ]
 	eventually eval '[ "$(sql "select exit_code from acct.task where job_id = $job and task = 0")" = 0 ]'
@@ -249,7 +249,7 @@ ends_first() {
 # first_ends_with CODE: a job of two tasks, of which task 0 ends with the code in the first attempt, and task 1 never does.
 first_ends_with() {
 	rm -f begun
-	printf '#!/bin/bash\n[ "$ROTA_ATTEMPT" = 1 ] || exit 0\nif [ "$ROTA_TASK_ID" = 0 ]; then\n\tuntil [ -e begun ]; do sleep 0.05; done\n\texit %s\nfi\n: >begun\nsleep 3600\n' "$1" >fails.sh
+	printf '#!/bin/bash\n[ "$ROTA_ATTEMPT" = 1 ] || exit 0\nif [ "$ROTA_TASK_ID" = 0 ]; then\n\tuntil [ -e begun ]; do sleep 0.3; done\n\texit %s\nfi\n: >begun\nsleep 3600\n' "$1" >fails.sh
 	job=$(rota submit --parsable --checkpoint=dmtcp --run=tasks --nodes=2 --ntasks=2 --output=out.%t fails.sh)
 }
 

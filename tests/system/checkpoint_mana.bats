@@ -228,7 +228,7 @@ sql() {
 }
 
 @test "what cannot be saved is refused with a word: several nodes, credentials, no program of MANA yet" {
-	printf '#!/bin/bash\n: >at\nuntil [ -e on ]; do sleep 0.05; done\n' >early.sh
+	printf '#!/bin/bash\n: >at\nuntil [ -e on ]; do sleep 0.3; done\n' >early.sh
 	job=$(owner rota submit --parsable --checkpoint=script:mana --output=out.early early.sh)
 	eventually [ -e at ]
 	eventually runs

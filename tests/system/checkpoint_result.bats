@@ -51,7 +51,7 @@ teardown() {
 site_driver() {
 	mkdir "$DRIVERS/kick"
 	printf '#!/bin/sh\nrm -f pid\nexec "$@"\n' | tee "$DRIVERS"/kick/{start,restart} >/dev/null
-	printf '#!/bin/sh\nkill -USR1 "$(cat pid)" || exit 1\nuntil [ -e "$ROTA_CHECKPOINT_DIR/state" ]; do sleep 0.05; done\n' >"$DRIVERS/kick/checkpoint"
+	printf '#!/bin/sh\nkill -USR1 "$(cat pid)" || exit 1\nuntil [ -e "$ROTA_CHECKPOINT_DIR/state" ]; do sleep 0.3; done\n' >"$DRIVERS/kick/checkpoint"
 	chmod -R 755 "$DRIVERS"
 }
 

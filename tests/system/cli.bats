@@ -545,7 +545,7 @@ echo "$ROTA_ARRAY_INDEX"')
 	[[ $output == *"none of your jobs"* ]]
 	# Jobs end when the test lets them, so that each job is watched while it runs.
 	job=$(submit '#!/bin/sh
-until [ -e one ]; do sleep 0.1; done')
+until [ -e one ]; do sleep 0.3; done')
 	rota watch >"$BATS_TEST_TMPDIR/watched" 3>&- &
 	eventually grep -q "$job.script running" "$BATS_TEST_TMPDIR/watched"
 	touch "$BATS_TEST_TMPDIR/one"
@@ -553,9 +553,9 @@ until [ -e one ]; do sleep 0.1; done')
 	[[ $(cat "$BATS_TEST_TMPDIR/watched") == *"job $job completed" ]]
 	rm "$BATS_TEST_TMPDIR/one"
 	job=$(submit '#!/bin/sh
-until [ -e one ]; do sleep 0.1; done')
+until [ -e one ]; do sleep 0.3; done')
 	other=$(submit '#!/bin/sh
-until [ -e two ]; do sleep 0.1; done; exit 3')
+until [ -e two ]; do sleep 0.3; done; exit 3')
 	rota watch >"$BATS_TEST_TMPDIR/watched" 3>&- &
 	eventually grep -q " job $other running on n" "$BATS_TEST_TMPDIR/watched"
 	touch "$BATS_TEST_TMPDIR/one"
@@ -566,9 +566,9 @@ until [ -e two ]; do sleep 0.1; done; exit 3')
 	[ "$status" = 3 ]
 	[[ $(cat "$BATS_TEST_TMPDIR/watched") == *"job $job completed"$'\n'"job $other failed (exit code 3)" ]]
 	other=$(submit '#!/bin/sh
-until [ -e three ]; do sleep 0.1; done; exit 3')
+until [ -e three ]; do sleep 0.3; done; exit 3')
 	job=$(submit '#!/bin/sh
-until [ -e three ]; do sleep 0.1; done')
+until [ -e three ]; do sleep 0.3; done')
 	before=$(waits)
 	rota wait >"$BATS_TEST_TMPDIR/waited" 3>&- &
 	eventually has_waits_after "$before"
@@ -597,10 +597,10 @@ has_waits_after() {
 
 @test "watch of several jobs redraws a line a job, prints JSON, and is ended by q" {
 	job=$(submit '#!/bin/sh
-until [ -e drawn ]; do sleep 0.1; done')
+until [ -e drawn ]; do sleep 0.3; done')
 	other=$(submit '#!/bin/sh
 #ROTA step a
-until [ -e drawn ]; do sleep 0.1; done
+until [ -e drawn ]; do sleep 0.3; done
 #ROTA step b --after=a
 exit 4')
 	rm -f "$BATS_TEST_TMPDIR/drawn"
@@ -761,7 +761,7 @@ true' --job-name="$name" --time=300-00:00:00 --hold)
 @test "watch into a pipe prints a line for each change and ends with the job" {
 	job=$(submit "#!/bin/bash
 #ROTA step one
-until [ -e $BATS_TEST_TMPDIR/seen ]; do sleep 0.1; done
+until [ -e $BATS_TEST_TMPDIR/seen ]; do sleep 0.3; done
 #ROTA step two --after=one
 true")
 	rota watch "$job" >"$BATS_TEST_TMPDIR/watch" 3>&- &
@@ -777,7 +777,7 @@ true")
 @test "watch --json prints the job at each change; show prints what a step asks for; a limit is a reason" {
 	rota admin qos create one --max_running_per_user=1
 	job=$(submit "#!/bin/bash
-until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.1; done" --qos=one)
+until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.3; done" --qos=one)
 	eventually eval 'rota queue --json "$job" | jq -e ".jobs[0].state == \"running\"" >/dev/null'
 	second=$(submit $'#!/bin/bash\n#ROTA --deadline=now+2hours --nodes=1-2 --exclusive\ntrue' --qos=one)
 	limited() { rota queue "$second" | grep -q limit; }
@@ -795,7 +795,7 @@ until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.1; done" --qos=one)
 @test "watch on a terminal redraws" {
 	job=$(submit '#!/bin/bash
 #ROTA step one
-until [ -e drawn ]; do sleep 0.1; done
+until [ -e drawn ]; do sleep 0.3; done
 #ROTA step two --after=one
 true')
 	script -qec "rota watch $job" /dev/null >"$BATS_TEST_TMPDIR/screen" 3>&- </dev/null &
@@ -839,7 +839,7 @@ echo later' --hold)
 	job=$(submit '#!/bin/sh
 #ROTA --retry=1
 echo "attempt $ROTA_ATTEMPT"
-until [ -e followed ]; do sleep 0.1; done
+until [ -e followed ]; do sleep 0.3; done
 [ "$ROTA_ATTEMPT" = 2 ]')
 	rm -f "$BATS_TEST_TMPDIR/followed"
 	rota log -f "$job" >"$BATS_TEST_TMPDIR/log" 3>&- &
@@ -888,7 +888,7 @@ solve    | no endproblem" ]
 @test "log follows all steps of a job, those that start later too, until it has ended" {
 	job=$(submit '#!/bin/bash
 #ROTA step a
-echo first; printf "with"; until [ -e half ]; do sleep 0.1; done; echo "out end"; until [ -e whole ]; do sleep 0.1; done
+echo first; printf "with"; until [ -e half ]; do sleep 0.3; done; echo "out end"; until [ -e whole ]; do sleep 0.3; done
 #ROTA step b --retry=1 --after=a
 echo "attempt $ROTA_ATTEMPT"; [ "$ROTA_ATTEMPT" = 2 ]
 #ROTA step many --array=1-3%1 --after=a
@@ -946,9 +946,9 @@ echo from b')
 	job=$(submit '#!/bin/bash
 #ROTA --output=live.out
 #ROTA step a
-echo from a; until [ -e over ]; do sleep 0.1; done
+echo from a; until [ -e over ]; do sleep 0.3; done
 #ROTA step b --after=a
-until [ -e begun ]; do sleep 0.1; done; echo from b')
+until [ -e begun ]; do sleep 0.3; done; echo from b')
 	rota log -f "$job" >"$BATS_TEST_TMPDIR/live" 2>&1 3>&- &
 	follower=$!
 	eventually grep -q "^a | from a$" "$BATS_TEST_TMPDIR/live"
@@ -1040,7 +1040,7 @@ true')
 echo "$ROTA_STEP"
 #ROTA step a
 #ROTA step b --after=a
-until [ -e go ]; do sleep 0.1; done
+until [ -e go ]; do sleep 0.3; done
 #ROTA step c --after=b')
 	eventually sh -c "rota show $job.b | grep -q running"
 	rota modify --job-name=new "$job"
@@ -1449,7 +1449,7 @@ true')
 
 @test "while jobmgrd is away, waiting commands say so, outlive it, or report how long they tried" {
 	job=$(submit "#!/bin/bash
-until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
+until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.3; done")
 	before=$(waits)
 	for verb in wait watch; do
 		rota $verb "$job" >"$BATS_TEST_TMPDIR/$verb" 2>"$BATS_TEST_TMPDIR/$verb.errors" 3>&- &
@@ -1481,7 +1481,7 @@ until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
 
 @test "while the database is away, submit tries as long, names what is away, and exits with 3" {
 	job=$(submit "#!/bin/bash
-until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
+until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.3; done")
 	before=$(waits)
 	rota wait "$job" >"$BATS_TEST_TMPDIR/wait" 3>&- &
 	eventually has_waits_after "$before"

@@ -35,7 +35,7 @@ setup() {
 row() {
 	printf '#!/bin/bash\n%s\n#ROTA --output=%s/out.%%j.%%S\n#ROTA step one\necho one >>%s\necho said\n' "$1" "$SITE" "$SITE/ledger"
 	printf '#ROTA step two --after=one\necho two >>%s\n[ -e %s ]\n' "$SITE/ledger" "$SITE/ok"
-	printf '#ROTA step three --after=two\nuntil [ -e %s ]; do sleep 0.1; done\necho three >>%s\n' "$SITE/go" "$SITE/ledger"
+	printf '#ROTA step three --after=two\nuntil [ -e %s ]; do sleep 0.3; done\necho three >>%s\n' "$SITE/go" "$SITE/ledger"
 }
 
 # submit [DIRECTIVE]: submit this job.

@@ -113,7 +113,7 @@ exec perl -e "my \$x = q(x) x (400 * 1024 * 1024); sleep 1"' --mem=100M)
 
 @test "suspend gives the CPUs back and stops the clock; resume takes them again" {
 	job=$(submit '#!/bin/bash
-until [ -e '"$BATS_TEST_TMPDIR"'/go ]; do sleep 0.1; done' --nodelist=n2 --ntasks=4 --time=1:00)
+until [ -e '"$BATS_TEST_TMPDIR"'/go ]; do sleep 0.3; done' --nodelist=n2 --ntasks=4 --time=1:00)
 	eventually is "$job" running
 	rota suspend "$job"
 	eventually is "$job" suspended
@@ -141,12 +141,12 @@ until [ -e '"$BATS_TEST_TMPDIR"'/go ]; do sleep 0.1; done' --nodelist=n2 --ntask
 
 @test "a suspended step waits for its CPUs when another has them" {
 	job=$(submit '#!/bin/bash
-until [ -e '"$BATS_TEST_TMPDIR"'/go ]; do sleep 0.1; done' --nodelist=n2 --ntasks=4)
+until [ -e '"$BATS_TEST_TMPDIR"'/go ]; do sleep 0.3; done' --nodelist=n2 --ntasks=4)
 	eventually is "$job" running
 	rota suspend "$job"
 	eventually is "$job" suspended
 	other=$(submit '#!/bin/bash
-until [ -e '"$BATS_TEST_TMPDIR"'/other ]; do sleep 0.1; done' --nodelist=n2 --ntasks=4)
+until [ -e '"$BATS_TEST_TMPDIR"'/other ]; do sleep 0.3; done' --nodelist=n2 --ntasks=4)
 	eventually is "$other" running
 	rota resume "$job"
 	[ "$(state "$job")" = suspended ]
@@ -227,7 +227,7 @@ echo "$PWD"' --hold)
 
 @test "a running step can get another time limit, which its node enforces" {
 	longer=$(submit '#!/bin/bash
-until [ -e go ]; do sleep 0.1; done' --time=0:15)
+until [ -e go ]; do sleep 0.3; done' --time=0:15)
 	eventually is "$longer" running
 	rota modify "$longer" --time=5
 	shorter=$(submit '#!/bin/bash
@@ -290,7 +290,7 @@ true')
 
 @test "backfill starts steps that delay no other, and the blocked step has an expected start" {
 	long=$(submit "#!/bin/bash
-until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.1; done" --nodelist=n1 --ntasks=4 --time=10:00)
+until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.3; done" --nodelist=n1 --ntasks=4 --time=10:00)
 	eventually is "$long" running
 	blocked=$(submit '#!/bin/bash
 true' --nodes=3 --ntasks-per-node=4 --time=1:00)
@@ -309,7 +309,7 @@ true' --ntasks=1 --time=1:00)
 @test "a step ends while the leader reads: the step that waits for its node keeps its place" {
 	local hold=$ROTA_HOME/pg/data/hold
 	half() { submit "#!/bin/bash
-until [ -e $BATS_TEST_TMPDIR/go-$1 ]; do sleep 0.1; done" --nodelist=n1 --ntasks=2 --time=10:00; }
+until [ -e $BATS_TEST_TMPDIR/go-$1 ]; do sleep 0.3; done" --nodelist=n1 --ntasks=2 --time=10:00; }
 	a=$(half a)
 	b=$(half b)
 	eventually is "$a" running
@@ -342,7 +342,7 @@ true' --nodelist=n1 --ntasks=1 --time=20:00)
 
 @test "started, held and ended steps are not in the plan, nor is a whole array of them" {
 	array=$(submit "#!/bin/bash
-until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.1; done" --nodelist=n1 --ntasks=2 --array=0-3 --time=10:00)
+until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.3; done" --nodelist=n1 --ntasks=2 --array=0-3 --time=10:00)
 	whole=$(submit '#!/bin/bash
 true' --nodelist=n1 --ntasks=4 --time=1:00)
 	planned() { [ "$(sql "select count(*) from rota.plan where job_id in ($array, $whole)")" = "$1" ]; }

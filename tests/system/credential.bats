@@ -181,7 +181,7 @@ daemon() {
 @test "a user lets another one use a credential, and takes it back from a running job" {
 	secret | as "$ANNA" rota cred add shared --kind=file
 	echo mine | as "$EVE" rota cred add shared --kind=file
-	printf '#!/bin/bash\ncat "$ROTA_CREDENTIALS"/*\nuntil [ ! -e "$ROTA_CREDENTIALS/shared@%s" ]; do sleep 0.05; done\necho; ls "$ROTA_CREDENTIALS"\n' "$ANNA" >eve.sh
+	printf '#!/bin/bash\ncat "$ROTA_CREDENTIALS"/*\nuntil [ ! -e "$ROTA_CREDENTIALS/shared@%s" ]; do sleep 0.3; done\necho; ls "$ROTA_CREDENTIALS"\n' "$ANNA" >eve.sh
 	run -1 as "$EVE" rota submit --cred="$ANNA/shared" eve.sh
 	[[ $output == *"you have no credential \"$ANNA/shared\""* ]] || { echo "$output"; false; }
 	run -1 as "$ANNA" rota cred grant shared --to nobody-$$

@@ -21,7 +21,7 @@ submit() {
 	ssh-keygen -q -t ed25519 -N "" -C probe -f key
 	chown "$ANNA" key
 	as "$ANNA" rota cred add deploy "$PWD/key" --kind=ssh-key
-	job=$(submit "$ANNA" 'ssh-add -l >keys; until [ -e over ]; do sleep 0.1; done' --cred=deploy)
+	job=$(submit "$ANNA" 'ssh-add -l >keys; until [ -e over ]; do sleep 0.3; done' --cred=deploy)
 	eventually grep -qs probe keys
 	for pid in $(pgrep -x ssh-agent -u "$ANNA"); do
 		grep -q "^Max core file size *0 " "/proc/$pid/limits"

@@ -28,7 +28,7 @@ start() {
 		cp -r "$ROTA_CREDENTIALS" "$ROTA_JOB_ID.copy"
 		stat -c '%a %U %F %n' "$ROTA_CREDENTIALS" "$ROTA_CREDENTIALS"/* >"$ROTA_JOB_ID.stat"
 		echo begun
-		until [ -e "$ROTA_JOB_ID.go" ]; do sleep 0.05; done
+		until [ -e "$ROTA_JOB_ID.go" ]; do sleep 0.3; done
 		echo over
 	END
 }
@@ -43,12 +43,12 @@ folder() { # JOB
 }
 
 comes() { # FILE TEXT: wait until the file has the text
-	for i in $(seq 1200); do [ "$(cat "$1" 2>/dev/null)" = "$2" ] && return 0; sleep 0.05; done
+	for i in $(seq 1200); do [ "$(cat "$1" 2>/dev/null)" = "$2" ] && return 0; sleep 0.2; done
 	return 1
 }
 
 logged() { # JOB TEXT [COUNT]: wait until the launcher has logged the text about the job's first step so many times, or once
-	for i in $(seq 1200); do [ "$(grep -c "$1.0.1: $2" "$DIR/n1.log")" -ge "${3:-1}" ] && return 0; sleep 0.05; done
+	for i in $(seq 1200); do [ "$(grep -c "$1.0.1: $2" "$DIR/n1.log")" -ge "${3:-1}" ] && return 0; sleep 0.2; done
 	return 1
 }
 
@@ -180,10 +180,10 @@ refused_at() { # JOB TEXT: the attempt fails on this node with this text, and no
 		rm notes
 		ln -s "$OLDPWD/905.victim" notes
 		echo begun
-		until [ -e "$OLDPWD/905.half" ]; do sleep 0.05; done
+		until [ -e "$OLDPWD/905.half" ]; do sleep 0.3; done
 		rm -f notes && mkdir -p notes/full
 		echo half
-		until [ -e "$OLDPWD/905.go" ]; do sleep 0.05; done
+		until [ -e "$OLDPWD/905.go" ]; do sleep 0.3; done
 	END
 	printed 905 begun
 	folder=$(folder 905)
@@ -246,7 +246,7 @@ refused_at() { # JOB TEXT: the attempt fails on this node with this text, and no
 		ssh-add -l | cut -d' ' -f2
 		ls -A "$ROTA_CREDENTIALS"
 		echo begun
-		until [ -e 960.go ]; do sleep 0.05; done
+		until [ -e 960.go ]; do sleep 0.3; done
 	END
 	printed 960 begun
 	folder=$(folder 960)
@@ -255,7 +255,7 @@ refused_at() { # JOB TEXT: the attempt fails on this node with this text, and no
 	[ "$(cat "$DIR/work/960.out")" = "$one"$'\n.agent\nbegun' ]
 	TEXT=$(cat "$DIR/two")$'\n' box 960 deploy kind=ssh-key version=2
 	control 960 credentials
-	for i in $(seq 1200); do SSH_AUTH_SOCK=$folder/.agent ssh-add -l | grep -qF "$two" && break; sleep 0.05; done
+	for i in $(seq 1200); do SSH_AUTH_SOCK=$folder/.agent ssh-add -l | grep -qF "$two" && break; sleep 0.2; done
 	[ "$(SSH_AUTH_SOCK=$folder/.agent ssh-add -l | cut -d' ' -f2)" = "$two" ]
 	go 960
 	[ "$(cat "$DIR/work/960.hooks")" = "$one"$'\n'"$two" ]
@@ -308,7 +308,7 @@ search() {
 		#!/bin/bash
 		env >930.env
 		echo begun
-		until [ -e 930.go ]; do sleep 0.05; done
+		until [ -e 930.go ]; do sleep 0.3; done
 	END
 	printed 930 begun
 	folder=$(folder 930)

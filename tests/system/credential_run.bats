@@ -211,11 +211,11 @@ restored_says() {
 	add notes first --kind=file
 	cat >grow.sh <<-'END'
 		#!/bin/bash
-		rota run --detach --input=none -c 4 sh -c 'echo "$(cat "$ROTA_CREDENTIALS/notes")" >>found; until [ -e over ]; do sleep 0.1; done'
-		rota run --detach --input=none -c 4 sh -c 'echo "$(cat "$ROTA_CREDENTIALS/notes")" >>found; until [ -e over ]; do sleep 0.1; done'
-		until [ -e found ]; do sleep 0.1; done
+		rota run --detach --input=none -c 4 sh -c 'echo "$(cat "$ROTA_CREDENTIALS/notes")" >>found; until [ -e over ]; do sleep 0.3; done'
+		rota run --detach --input=none -c 4 sh -c 'echo "$(cat "$ROTA_CREDENTIALS/notes")" >>found; until [ -e over ]; do sleep 0.3; done'
+		until [ -e found ]; do sleep 0.3; done
 		rota grow --nodes=+1
-		until [ -e over ]; do sleep 0.1; done
+		until [ -e over ]; do sleep 0.3; done
 	END
 	job=$(rota submit --parsable --cpus-per-task=4 --output=out --cred=notes grow.sh)
 	both() { [ "$(cat found 2>/dev/null)" = $'first\nfirst' ]; }

@@ -51,7 +51,7 @@ search() {
 # submit SCRIPT [OPTION]...: a job with all credentials, on both nodes unless options say otherwise. It makes the file "begun"
 # when it has used them, and waits for the file "over".
 submit() {
-	printf '#!/bin/bash\n%s\ntouch begun; until [ -e over ]; do sleep 0.1; done\n' "$1" >job.sh
+	printf '#!/bin/bash\n%s\ntouch begun; until [ -e over ]; do sleep 0.3; done\n' "$1" >job.sh
 	as "$ANNA" rota submit --parsable --output="$PWD/%j.out" --cred=file,token,ssh-key,krb5 --nodes=2 --ntasks-per-node=1 "${@:2}" job.sh
 	eventually test -e begun
 }

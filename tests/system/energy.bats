@@ -69,10 +69,10 @@ relaunch() {
 
 @test "a killed process manager: the energy of what it did not see is taken to be as that of the rest" {
 	before=$SECONDS
-	printf '#!/bin/bash\nuntil [ -e go ]; do sleep 0.1; done\n' >"$BATS_TEST_TMPDIR/job.sh"
+	printf '#!/bin/bash\nuntil [ -e go ]; do sleep 0.3; done\n' >"$BATS_TEST_TMPDIR/job.sh"
 	cd "$BATS_TEST_TMPDIR"
 	job=$(rota submit --parsable --nodelist=n1 job.sh)
-	runs() { [ "$(sql "select state from acct.step where job_id = $job")" = running ]; }
+	runs() { [ "$(sql "select state from rota.step where job_id = $job")" = running ]; }
 	eventually runs
 	old=$(pid_of procmgrd n1)
 	kill -KILL "$old"
@@ -131,6 +131,6 @@ relaunch() {
 	eventually up
 	run_on n1 'sleep 3'
 	[ -z "$(energy)" ]
-	[ "$(sql "select state from acct.step where job_id = $job")" = completed ]
+	[ "$(sql "select state from rota.step where job_id = $job")" = completed ]
 	audit
 }

@@ -49,7 +49,7 @@ is_over() {
 	s=$(rota submit --parsable --time=60 --nodelist=n1 --wrap 'sleep 3600')
 	eventually on "$s" n1
 	rota suspend "$s"
-	suspended() { [ "$(sql "select state from acct.step where job_id = $s limit 1")" = suspended ]; }
+	suspended() { [ "$(sql "select state from rota.step where job_id = $s limit 1")" = suspended ]; }
 	eventually suspended
 	run rota admin node evacuate n1 --dry-run
 	[[ $output == *"$a.script"*"runs to its end"*"$s.script"*"waited for until it is resumed"* ]]
@@ -72,7 +72,7 @@ is_over() {
 }
 
 @test "it waits for what cannot go, until it is cancelled" {
-	a=$(rota submit --parsable --time=60 --no-requeue --wrap 'while [ ! -e go ]; do sleep 0.1; done')
+	a=$(rota submit --parsable --time=60 --no-requeue --wrap 'while [ ! -e go ]; do sleep 0.3; done')
 	eventually on "$a" n1
 	rota admin node evacuate n1 --no-checkpoint=requeue | grep -F "runs to its end"
 	refused "node \"n1\" is being evacuated already" rota admin node evacuate n1
@@ -98,7 +98,7 @@ is_over() {
 }
 
 @test "the node manager dies in the middle" {
-	a=$(rota submit --parsable --time=60 --wrap 'trap "" TERM; while [ ! -e go ]; do sleep 0.1; done; sleep 3600')
+	a=$(rota submit --parsable --time=60 --wrap 'trap "" TERM; while [ ! -e go ]; do sleep 0.3; done; sleep 3600')
 	eventually on "$a" n1
 	rota admin node evacuate n1 --by now+2seconds
 	daemon_again nodemgrd

@@ -27,7 +27,7 @@ begin() {
 	{
 		echo '#!/bin/bash'
 		cat
-		echo 'until [ -e over ]; do sleep 0.1; done'
+		echo 'until [ -e over ]; do sleep 0.3; done'
 	} >job.sh
 	job=$(rota submit --parsable --cpus-per-task=2 --output=job.out "$@" job.sh)
 	runs "$job"
@@ -64,9 +64,9 @@ states() {
 
 @test "a waiting sub-step starts on the node that comes, which goes when the job ends" {
 	begin <<-'END'
-		rota run --detach --input=none -c 2 sh -c 'echo $ROTA_NODE >>nodes; until [ -e over ]; do sleep 0.1; done'
-		rota run --detach --input=none -c 2 sh -c 'echo $ROTA_NODE >>nodes; until [ -e over ]; do sleep 0.1; done'
-		until [ -e nodes ]; do sleep 0.1; done
+		rota run --detach --input=none -c 2 sh -c 'echo $ROTA_NODE >>nodes; until [ -e over ]; do sleep 0.3; done'
+		rota run --detach --input=none -c 2 sh -c 'echo $ROTA_NODE >>nodes; until [ -e over ]; do sleep 0.3; done'
+		until [ -e nodes ]; do sleep 0.3; done
 		rota grow --nodes=+1
 	END
 	eventually has_lines nodes 2

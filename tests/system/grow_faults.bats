@@ -46,7 +46,7 @@ begin() {
 		# comes NODE [COUNT]: wait until the step has the node, so many times.
 		echo 'comes() { until [ "$(rota nodes --mine --json | jq --arg n "$1" "[.nodes[] | select(.node == \$n and .cpus)] | length")" = "${2:-1}" ]; do sleep 0.1; done; }'
 		cat
-		echo 'until [ -e over ]; do sleep 0.1; done'
+		echo 'until [ -e over ]; do sleep 0.3; done'
 	} >job.sh
 	[ $# -gt 0 ] || set -- --nodelist=n1 --cpus-per-task=2
 	job=$(rota submit --parsable --output=job.out "$@" job.sh)
@@ -119,7 +119,7 @@ ended_as() {
 		comes n2
 		rota run -c 1 --retry=1 bash task.sh moves && echo moves >>codes &
 		rota run -c 1 -w n2 -J ends bash task.sh ends || echo "ends $?" >>codes &
-		until [ -e limited ]; do sleep 0.1; done
+		until [ -e limited ]; do sleep 0.3; done
 		comes n2 0
 		rota run -w n2 true || echo refused >>codes
 		wait
@@ -170,7 +170,7 @@ ended_as() {
 			rota run -c 1 -w "$node" bash task.sh "first.$node" &
 			rota run -c 1 -w "$node" bash task.sh "second.$node" &
 		done
-		until [ -e free ]; do sleep 0.1; done
+		until [ -e free ]; do sleep 0.3; done
 		for node in n1 n2; do
 			comes "$node" 1
 			rota run -w "$node" sh -c 'echo "again $ROTA_NODE" >>ledger'
@@ -208,7 +208,7 @@ ended_as() {
 			rota grow --nodes=+1 -w n2
 			comes n2
 			rota run --detach --input=none -w n2 bash task.sh first
-			until [ -e ends ]; do sleep 0.1; done
+			until [ -e ends ]; do sleep 0.3; done
 			exit 1
 		fi
 	END
@@ -263,7 +263,7 @@ ended_as() {
 
 @test "what a suspended step has asked for comes meanwhile, and is used when it goes on" {
 	begin <<-'END'
-		until [ -e asked ]; do sleep 0.1; done
+		until [ -e asked ]; do sleep 0.3; done
 		comes n2
 		rota run -w n2 bash task.sh late
 	END
@@ -285,7 +285,7 @@ ended_as() {
 
 @test "the leader dies between the order of a node and its commit: the node comes once, and goes once" {
 	begin <<-'END'
-		until [ -e gone ]; do sleep 0.1; done
+		until [ -e gone ]; do sleep 0.3; done
 	END
 	eventually runs 1
 	orders_can_wait grow shrink

@@ -15,6 +15,9 @@ unset ROTA_CONFIG
 [ -n "${ROTA_TEST_CLIENT:-}" ] || [ -z "${ROTA_FAST_CLIENT:-}" ] || PATH=$ROTA_FAST_CLIENT:$PATH
 [ -z "${ASAN_OPTIONS:-}" ] || [ "${ROTA_TEST_CLIENT:-}" = leaks ] || export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
 
+. "$ROTA_SOURCE/tests/system/session.bash"
+[ -z "${ROTA_TEST_DIR:-}" ] || session_open "$ROTA_TEST_DIR/session" # again, if it was lost in the test before
+
 # instance_up NODES [OPTION OF rota up]...: an instance below the folder for temporary files, in ROTA_HOME; other users can reach it.
 # Its PostgreSQL cluster is a copy of the one that ctest has made, if it has (ROTA_TEST_CLUSTER; tests/cluster).
 instance_up() {
@@ -32,6 +35,7 @@ instance_up() {
 		rota down --purge --yes >&2 || true
 		return 1
 	fi
+	session_open "$ROTA_TEST_DIR/session"
 }
 
 # instance_down: end the instance, check that no process is left, and remove it. After a failure, print the instance's logs.
@@ -39,6 +43,7 @@ instance_down() {
 	local left status=0
 	[ -n "${ROTA_TEST_DIR:-}" ] || return 0
 	[ -z "${ROTA_TEST_KEEP:-}" ] || return 0
+	session_close "$ROTA_TEST_DIR/session"
 	rota down >"$ROTA_TEST_DIR/down.log" 2>&1 || {
 		cat "$ROTA_TEST_DIR/down.log" >&2
 		status=1
@@ -216,8 +221,14 @@ daemon_again() {
 	rota up "${@:2}" >/dev/null
 }
 
-# superuser SQL: run it in the instance's database as its superuser.
+# superuser SQL: run it in the instance's database as its superuser. Single queries go through the session of the file.
 superuser() {
+	local - status=3
+	set +o functrace # of bats, for each command of the functions that are called: it would take as long as the query
+	if [ "$ROTA_HOME" = "${ROTA_TEST_DIR:-}/home" ] && [[ $1 =~ ^[[:space:]]*(select|with)[[:space:]] && $1 != *[\;\\]* ]]; then
+		session_query "$ROTA_TEST_DIR/session" "$1" && status=0 || status=$?
+	fi
+	[ "$status" = 3 ] || return "$status"
 	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -Atqc "$1"
 }
 
@@ -281,18 +292,15 @@ sanitized() {
 # eventually COMMAND...: true as soon as the command is, false after three minutes. Tests check that something happens, not
 # when. The command runs less and less often, because it takes CPU time from what it waits for.
 eventually() {
-	local until=$((SECONDS + 180)) pause=50 seconds silent status=0
+	local - until=$((SECONDS + 180)) pauses=(0.05 0.08 0.12 0.18 0.27 0.4)
 	# A read from a pipe in which there is nothing pauses without a program, such as sleep, that would have to be started.
 	[ -p "$BATS_FILE_TMPDIR/silent" ] || mkfifo "$BATS_FILE_TMPDIR/silent"
-	exec {silent}<>"$BATS_FILE_TMPDIR/silent"
+	set +o functrace # of bats, for each command of the condition
 	until "$@"; do
-		[ "$SECONDS" -lt "$until" ] || { status=1; break; }
-		printf -v seconds 0.%03d "$pause"
-		read -rt "$seconds" -u "$silent" || true
-		pause=$((pause < 400 ? pause * 3 / 2 : pause))
+		[ "$SECONDS" -lt "$until" ] || return 1
+		read -rt "${pauses[0]}" <>"$BATS_FILE_TMPDIR/silent" || true
+		[ ${#pauses[@]} = 1 ] || pauses=("${pauses[@]:1}")
 	done
-	exec {silent}>&-
-	return "$status"
 }
 
 is_idle() {

@@ -98,7 +98,7 @@ controller_epilog 0 epilog says hello" ]
 }
 
 @test "nothing of a step starts before its prolog has ended" {
-	hooked prolog slow <<<'while [ ! -e '"$SITE"'/go ]; do sleep 0.05; done'
+	hooked prolog slow <<<'while [ ! -e '"$SITE"'/go ]; do sleep 0.3; done'
 	job=$(submit slow '#!/bin/bash
 echo "task $ROTA_STEP_LABEL" >>'"$SITE"'/log' --nodes=2)
 	eventually logged "prolog $job"
@@ -177,7 +177,7 @@ are_logged() {
 }
 
 @test "hooks wait in runnerd for those that run: they start later, or never if they are not wanted any more" {
-	hooked epilog slow <<<'until [ -e "$site/slow.go" ]; do sleep 0.05; done'
+	hooked epilog slow <<<'until [ -e "$site/slow.go" ]; do sleep 0.3; done'
 	slow=$(submit slow '#!/bin/bash
 true' --array=0-7)
 	eventually are_logged 8 "epilog $slow"
@@ -203,7 +203,7 @@ true' --array=0-3)
 }
 
 @test "epilogs follow failure and cancellation, hold no node, and their failure changes nothing" {
-	hooked epilog late <<<'while [ ! -e '"$SITE"'/late ]; do sleep 0.05; done; exit 5'
+	hooked epilog late <<<'while [ ! -e '"$SITE"'/late ]; do sleep 0.3; done; exit 5'
 	job=$(submit late '#!/bin/bash
 exit 3')
 	run rota wait --timeout=300 "$job"

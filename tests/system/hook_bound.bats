@@ -22,7 +22,7 @@ setup_file() {
 		site=${0%/*}
 		mkdir "$site/running/$$"
 		ls "$site/running" | wc -l >>"$site/counts"
-		until [ -e "$site/go" ]; do sleep 0.1; done
+		until [ -e "$site/go" ]; do sleep 0.3; done
 		rmdir "$site/running/$$"
 	END
 	chmod 0755 "$SITE/count"

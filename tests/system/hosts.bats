@@ -65,7 +65,7 @@ by() { # COMMAND...: as an ordinary user, for whom localhost is two machines
 }
 
 waits() { # a client waits for a job, and has its request with jobmgrd
-	printf '#!/bin/bash\n#ROTA --output=/dev/null\nuntil [ -e %q ]; do sleep 0.1; done\n' "$TLS/end" >"$TLS/job.sh"
+	printf '#!/bin/bash\n#ROTA --output=/dev/null\nuntil [ -e %q ]; do sleep 0.3; done\n' "$TLS/end" >"$TLS/job.sh"
 	rm -f "$TLS/end"
 	cd "$TLS"
 	job=$(by rota submit --parsable job.sh)

@@ -73,7 +73,7 @@ submit() {
 }
 
 runs() {
-	[ "$(sql "select state from acct.step where job_id = $1")" = running ]
+	[ "$(sql "select state from rota.step where job_id = $1")" = running ]
 }
 
 # saw JOB IMAGE NODES: the job has completed in its first attempt, on these nodes, and has seen the image.

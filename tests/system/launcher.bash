@@ -73,7 +73,7 @@ driver_down() {
 	for pid in "$DIR"/*.pid; do
 		[ -e "$pid" ] || continue
 		kill -USR1 "$(cat "$pid")" 2>/dev/null || true
-		for i in $(seq 1200); do lives "$(cat "$pid")" || break; sleep 0.05; done
+		for i in $(seq 1200); do lives "$(cat "$pid")" || break; sleep 0.2; done
 	done
 	if [ "$EUID" = 0 ] && [ -n "$GROUP" ]; then
 		userdel "$WHO"
@@ -91,27 +91,27 @@ drive() {
 start_launcher() {
 	rm -f "$DIR/sock/driver" # the socket of another test's node
 	# A launcher that was just killed may still hold the node's lock, and a new launcher would exit.
-	for i in $(seq 1200); do lives "$(cat "$DIR/$NODE.pid" 2>/dev/null)" || break; sleep 0.05; done
+	for i in $(seq 1200); do lives "$(cat "$DIR/$NODE.pid" 2>/dev/null)" || break; sleep 0.2; done
 	$LAUNCHER_WITHIN "$DIR/bin/rota-launcher" --config "$CONFIG" --node "$NODE" 2>>"$DIR/$NODE.log" 3>&- &
 	echo $! >"$DIR/$NODE.pid"
-	for i in $(seq 1200); do [ -S "$DIR/sock/driver" ] && [ -e "$DIR/node/$NODE/journal" ] && break; sleep 0.05; done
+	for i in $(seq 1200); do [ -S "$DIR/sock/driver" ] && [ -e "$DIR/node/$NODE/journal" ] && break; sleep 0.2; done
 }
 
 stop_launcher() { # SIGNAL
 	local pid
 	pid=$(cat "$DIR/$NODE.pid")
 	kill "-$1" "$pid"
-	for i in $(seq 1200); do lives "$pid" || return 0; sleep 0.05; done
+	for i in $(seq 1200); do lives "$pid" || return 0; sleep 0.2; done
 	return 1
 }
 
 gone() { # PATH: removed just after the record `end`
-	for i in $(seq 1200); do [ -e "$1" ] || return 0; sleep 0.02; done
+	for i in $(seq 1200); do [ -e "$1" ] || return 0; sleep 0.2; done
 	return 1
 }
 
 printed() { # JOB WORD: wait until the job's output has the word
-	for i in $(seq 1200); do grep -qs "$2" "$DIR/work/$1.out" && return 0; sleep 0.05; done
+	for i in $(seq 1200); do grep -qs "$2" "$DIR/work/$1.out" && return 0; sleep 0.2; done
 	return 1
 }
 

@@ -290,7 +290,7 @@ suspend_and_resume() {
 	printf '#!/bin/bash\ntrap "echo warned" USR1\necho ready\nwhile :; do sleep 0.05; done\n' | launch 1343 time_limit_s=1000 grace_s=1 signal=10 signal_s=900 signal_shell=1
 	record 1343 run
 	printed 1343 ready
-	warned() { for i in $(seq 1200); do [ "$(grep -c warned "$DIR/work/1343.out")" = "$1" ] && return; sleep 0.05; done; return 1; }
+	warned() { for i in $(seq 1200); do [ "$(grep -c warned "$DIR/work/1343.out")" = "$1" ] && return; sleep 0.2; done; return 1; }
 	control 1343 limit limit=901
 	warned 1
 	control 1343 limit limit=$((900 + SECONDS - since + 2))
@@ -559,7 +559,7 @@ lose() {
 	{ daemon_script; echo 'touch started; sleep 60'; } | launch "$1"
 	record "$1" keeper
 	keeper=$(field pid)
-	for i in $(seq 1200); do [ -e "$DIR/work/started" ] && break; sleep 0.05; done
+	for i in $(seq 1200); do [ -e "$DIR/work/started" ] && break; sleep 0.2; done
 	[ -n "$(daemons)" ]
 }
 
@@ -645,7 +645,7 @@ lose_keepers() {
 
 # refusals JOB COUNT: wait until the journal has so many refusals of the job.
 refusals() {
-	for i in $(seq 1200); do [ "$(drive journal "$1.0.1" refused | wc -l)" = "$2" ] && return; sleep 0.05; done
+	for i in $(seq 1200); do [ "$(drive journal "$1.0.1" refused | wc -l)" = "$2" ] && return; sleep 0.2; done
 	return 1
 }
 
@@ -699,11 +699,11 @@ fill() {
 	sed "s,^state = .*,state = $DIR/small," "$DIR/rota.conf" >"$CONFIG"
 	ln -s "$DIR/small/$NODE" "$DIR/node/$NODE"
 	start_launcher
-	for job in 400 401 402; do launch $job "workdir=$DIR/work" <<<$'#!/bin/bash\nuntil [ -e go ]; do sleep 0.05; done\nhead -c 8000 /dev/zero | tr "\\0" x'; done
+	for job in 400 401 402; do launch $job "workdir=$DIR/work" <<<$'#!/bin/bash\nuntil [ -e go ]; do sleep 0.3; done\nhead -c 8000 /dev/zero | tr "\\0" x'; done
 	for job in 400 401 402; do record $job run; done
 	fill
 	[ "$(stat -f -c %a "$DIR/small")" = 0 ]
-	launch 403 "workdir=$DIR/work" <<<$'#!/bin/bash\nuntil [ -e go ]; do sleep 0.05; done\nhead -c 8000 /dev/zero | tr "\\0" x'
+	launch 403 "workdir=$DIR/work" <<<$'#!/bin/bash\nuntil [ -e go ]; do sleep 0.3; done\nhead -c 8000 /dev/zero | tr "\\0" x'
 	record 403 refused
 	[[ $output == *"reason=disk full: 0 MiB left in "*"drain=disk full: "* ]]
 	record 401 keeper
@@ -733,7 +733,7 @@ fill() {
 	NODE=n16 CONFIG=$DIR/tight.conf
 	sed "s,^disk_floor_mb = .*,&\njournal_mb = 1," "$DIR/rota.conf" >"$CONFIG"
 	start_launcher
-	launch 450 "workdir=$DIR/work" <<<$'#!/bin/bash\nuntil [ -e go.450 ]; do sleep 0.05; done'
+	launch 450 "workdir=$DIR/work" <<<$'#!/bin/bash\nuntil [ -e go.450 ]; do sleep 0.3; done'
 	record 450 run
 	for restart in $(seq 10); do
 		stop_launcher KILL
@@ -783,7 +783,7 @@ fill() {
 	run drive wait 300.0.1 end
 	position=$(sed -n 's/position=//p' <<<"$output")
 	drive send op=truncate "position=$position"
-	for i in $(seq 1200); do [ "$(drive journal | wc -l)" = 1 ] && break; sleep 0.05; done
+	for i in $(seq 1200); do [ "$(drive journal | wc -l)" = 1 ] && break; sleep 0.2; done
 	[[ "$(drive journal)" == kind=used* ]]
 	stop_launcher TERM
 	start_launcher
@@ -886,7 +886,7 @@ plain_launcher_over() {
 
 @test "without cgroups steps are pinned to their own cores" {
 	plain_launcher n15
-	local script="nproc; sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status; until [ -e $DIR/work/pinned ]; do sleep 0.1; done"
+	local script="nproc; sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status; until [ -e $DIR/work/pinned ]; do sleep 0.3; done"
 	for job in 1330 1331; do
 		printf '#!/bin/bash\n%s\n' "$script" | launch $job
 		record $job run
@@ -926,7 +926,7 @@ plain_launcher_over() {
 			{ : >>$DIR/device0; } 2>/dev/null && echo opens || echo refused
 			own=/sys/fs/cgroup\$(sed -n 's/^0:://p' /proc/self/cgroup)
 			ls \$own/io.stat \$own/memory.stat \$own/pids.current >/dev/null 2>&1 && echo counted
-			until [ -e $DIR/work/limited ]; do sleep 0.1; done
+			until [ -e $DIR/work/limited ]; do sleep 0.3; done
 			[ $job = 1361 ] || exit 0
 			exec perl -e 'for (1 .. 100) { my \$pid = fork(); exit unless defined \$pid; \$pid or do { sleep 60; exit } }'
 		END
@@ -1066,11 +1066,11 @@ plain_launcher_over() {
 }
 
 @test "nothing is left over" {
-	for i in $(seq 1200); do [ -z "$(ls "$DIR/node/n1/spool")" ] && break; sleep 0.02; done
+	for i in $(seq 1200); do [ -z "$(ls "$DIR/node/n1/spool")" ] && break; sleep 0.2; done
 	[ -z "$(ls "$DIR/node/n1/spool")" ]
 	if [ "$EUID" = 0 ]; then
 		# Processes that a keeper has killed may be zombies until they are reaped.
-		for i in $(seq 1200); do [ -z "$(pgrep -u "$WHO")" ] && break; sleep 0.02; done
+		for i in $(seq 1200); do [ -z "$(pgrep -u "$WHO")" ] && break; sleep 0.2; done
 		[ -z "$(pgrep -u "$WHO")" ]
 	fi
 	left() { # prints what is left, apart from files of keepers that wait for another attempt
@@ -1079,7 +1079,7 @@ plain_launcher_over() {
 			[ -d "$DIR/node/n1/spare/${group##*/}" ] || echo "$group"
 		done
 	}
-	for i in $(seq 1200); do [ -z "$(left)" ] && break; sleep 0.02; done
+	for i in $(seq 1200); do [ -z "$(left)" ] && break; sleep 0.2; done
 	run left
 	echo "$output"
 	[ -z "$output" ]

@@ -164,7 +164,7 @@ true' --mail-type=LUNCH
 
 @test "PostgreSQL killed while a mail is sent: the program goes on, and its end is reported later" {
 	job=$(held --mail-type=END)
-	echo 'touch "$site/begun.'"$job"'"; while [ ! -e "$site/go.'"$job"'" ]; do sleep 0.1; done' >"$SITE/do.$job"
+	echo 'touch "$site/begun.'"$job"'"; while [ ! -e "$site/go.'"$job"'" ]; do sleep 0.3; done' >"$SITE/do.$job"
 	rota release "$job"
 	eventually test -e "$SITE/begun.$job"
 	kill -9 "$(pid_of PostgreSQL)"

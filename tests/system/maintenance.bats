@@ -158,7 +158,7 @@ node_is() {
 }
 
 @test "a drain with a deadline: steps that end before it start, then the node is drained and running steps go on" {
-	running=$(submit 'until [ -e go ]; do sleep 0.1; done' --time=5 --nodelist=n1)
+	running=$(submit 'until [ -e go ]; do sleep 0.3; done' --time=5 --nodelist=n1)
 	eventually is "$running" running
 	# A time before the time limit of the waiting step, and so late that the short step can start and end on a slow machine, with
 	# a time limit that is enough there.

@@ -63,7 +63,7 @@ submit() {
 }
 
 runs() {
-	[ "$(sql "select state from acct.step where job_id = $1")" = running ]
+	[ "$(sql "select state from rota.step where job_id = $1")" = running ]
 }
 
 completed_on() { # JOB NODE

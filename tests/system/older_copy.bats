@@ -11,7 +11,7 @@ setup_file() {
 	export LEDGER=$ROTA_TEST_DIR/ledger GO=$ROTA_TEST_DIR/go
 	touch "$LEDGER" && chmod 0666 "$LEDGER"
 	printf '#!/bin/bash\necho "$ROTA_JOB_ID" >>%s\n' "$LEDGER" >"$ROTA_TEST_DIR/quick.sh"
-	printf '#!/bin/bash\nuntil [ -e %s ]; do sleep 0.1; done\necho "$ROTA_JOB_ID" >>%s\n' "$GO" "$LEDGER" >"$ROTA_TEST_DIR/long.sh"
+	printf '#!/bin/bash\nuntil [ -e %s ]; do sleep 0.3; done\necho "$ROTA_JOB_ID" >>%s\n' "$GO" "$LEDGER" >"$ROTA_TEST_DIR/long.sh"
 	sed 's/-e \([^ ]*\) /-e \1.other /' "$ROTA_TEST_DIR/long.sh" >"$ROTA_TEST_DIR/other.sh"
 	standby_setup
 	standby_start

@@ -23,7 +23,7 @@ teardown() {
 
 # is JOB STATE: the state of the job's step.
 is() {
-	[ "$(sql "select state from acct.step where job_id = $1")" = "$2" ]
+	[ "$(sql "select state from rota.step where job_id = $1")" = "$2" ]
 }
 
 # script LINE...: run.sh, with a line each.

@@ -148,7 +148,7 @@ runs_as() {
 	rota admin partition change main --preempt=checkpoint
 	rota admin setting change checkpoint_pace_s --value=0
 	printf '%s\n' '#!/bin/bash' '#ROTA step solve --checkpoint=app --checkpoint-signal=B:USR1 --checkpoint-keep=9 --output=/dev/null' \
-		"trap 'echo >\"\$ROTA_CHECKPOINT_DIR/state\"; rota checkpoint --done' USR1" ': >at.$ROTA_ATTEMPT' 'until [ -e go ]; do sleep 0.05; done' >job.sh
+		"trap 'echo >\"\$ROTA_CHECKPOINT_DIR/state\"; rota checkpoint --done' USR1" ': >at.$ROTA_ATTEMPT' 'until [ -e go ]; do sleep 0.3; done' >job.sh
 	job=$(rota submit --parsable job.sh)
 	eventually runs_as 1
 	run -0 rota checkpoint "$job" --wait

@@ -192,13 +192,13 @@ true')
 	job=$(submit '#!/bin/bash
 #ROTA --time=1:00
 #ROTA step a --retry=1 --exclude=n[3-4]
-case $ROTA_ATTEMPT in 1) while [ ! -e fail ]; do sleep 0.1; done; exit 1 ;; esac
+case $ROTA_ATTEMPT in 1) while [ ! -e fail ]; do sleep 0.3; done; exit 1 ;; esac
 #ROTA step b --after=a:start --other-nodes=a --exclude=n[3-4]
-while [ ! -e over ]; do sleep 0.1; done
+while [ ! -e over ]; do sleep 0.3; done
 #ROTA step c --retry=1 --exclude=n[1-2]
-case $ROTA_ATTEMPT in 1) while [ ! -e fail ]; do sleep 0.1; done; exit 1 ;; esac
+case $ROTA_ATTEMPT in 1) while [ ! -e fail ]; do sleep 0.3; done; exit 1 ;; esac
 #ROTA step d --after=c:start --same-nodes=c
-while [ ! -e over ]; do sleep 0.1; done')
+while [ ! -e over ]; do sleep 0.3; done')
 	all_run() { [ "$(sql "select count(*) from acct.step where job_id = $job and state = 'running'")" = 4 ]; }
 	eventually all_run
 	touch "$BATS_TEST_TMPDIR/fail"

@@ -173,7 +173,7 @@ is_used() {
 }
 
 @test "why says when the space is expected back, if the job that has it runs and has a time limit" {
-	printf '#!/bin/bash\n#BB_LUA pool=scratch capacity=8G\nuntil [ -e "%s/end" ]; do sleep 0.1; done\n' "$BATS_TEST_TMPDIR" >"$BATS_TEST_TMPDIR/holds"
+	printf '#!/bin/bash\n#BB_LUA pool=scratch capacity=8G\nuntil [ -e "%s/end" ]; do sleep 0.3; done\n' "$BATS_TEST_TMPDIR" >"$BATS_TEST_TMPDIR/holds"
 	first=$(cd "$BATS_TEST_TMPDIR" && rota submit --parsable --output=/dev/null --time=2:00:00 holds)
 	is_running() { [ "$(sql "select state from rota.step where job_id = $first")" = running ]; }
 	eventually is_running

@@ -15,10 +15,10 @@ setup_file() {
 		#!/bin/bash
 		# off NODE: power the node off as its controller would. Files in now/ set its behaviour.
 		echo "\$0 \$*" >"$SITE/calls/\${0##*/}.\$1.\$\$"
-		while [ -e "$SITE/now/\${0##*/}.hangs" ]; do sleep 0.1; done
+		while [ -e "$SITE/now/\${0##*/}.hangs" ]; do sleep 0.3; done
 		if [ -e "$SITE/now/\${0##*/}.\$1.fails" ]; then echo "the controller of \$1 does not answer"; echo "ask its vendor"; exit 3; fi
 		touch "$SITE/ask/\${0##*/}.\$1"
-		while [ -e "$SITE/ask/\${0##*/}.\$1" ]; do sleep 0.1; done
+		while [ -e "$SITE/ask/\${0##*/}.\$1" ]; do sleep 0.3; done
 		echo "done with \$1"
 	END
 	cp "$SITE/programs/off" "$SITE/programs/on"
@@ -58,7 +58,7 @@ controllers() {
 			fi
 			rm "$ask"
 		done
-		sleep 0.1
+		sleep 0.3
 	done
 }
 
@@ -129,7 +129,7 @@ ran_on() {
 	eventually node_is n1 up
 	[ "$(state_of "$job") $(calls on n2)" = "pending 0" ]
 	rota cancel "$job"
-	printf '#!/bin/sh\nuntil [ -e %s/now/go ]; do sleep 0.1; done\n' "$SITE" >"$ROTA_TEST_DIR/first.sh"
+	printf '#!/bin/sh\nuntil [ -e %s/now/go ]; do sleep 0.3; done\n' "$SITE" >"$ROTA_TEST_DIR/first.sh"
 	first=$(cd /tmp && rota submit --parsable --output=/dev/null --nodelist=n1 --cpus-per-task=2 --time=5:00 "$ROTA_TEST_DIR/first.sh")
 	eventually runs "$first"
 	submit --nodes=2 --cpus-per-task=2 --time=1:00

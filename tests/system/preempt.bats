@@ -8,7 +8,7 @@ setup_file() {
 	# The leader runs a cycle whenever there is a reason, so no test waits for its period. Prologs wait for a file to go.
 	HOLD=$(mktemp -u "${TMPDIR:-/tmp}/rota-hold.XXXXXX")
 	export HOLD
-	printf '#!/bin/sh\nwhile [ -e %s ]; do sleep 0.1; done\n' "$HOLD" >"$BATS_FILE_TMPDIR/prolog"
+	printf '#!/bin/sh\nwhile [ -e %s ]; do sleep 0.3; done\n' "$HOLD" >"$BATS_FILE_TMPDIR/prolog"
 	chmod 700 "$BATS_FILE_TMPDIR/prolog"
 	instance_up 2 --cpus 2 --mem 2000 --set node.grace=1 --set schedule.period=3600 --site-prolog "$BATS_FILE_TMPDIR/prolog"
 	rota admin qos create high --tier=1
@@ -55,7 +55,7 @@ is_stubborn() {
 }
 
 runs() {
-	[ "$(sql "select state from acct.step where job_id = $1 limit 1")" = running ]
+	[ "$(sql "select state from rota.step where job_id = $1 limit 1")" = running ]
 }
 
 runs_again() {

@@ -30,7 +30,7 @@ none_lives() {
 
 # is_in JOB STATE: its step is in this state.
 is_in() {
-	[ "$(sql "select state from acct.step where job_id = $1 limit 1")" = "$2" ]
+	[ "$(sql "select state from rota.step where job_id = $1 limit 1")" = "$2" ]
 }
 
 # counter: a job that counts, on both CPUs of n1; its number is in `low`.
@@ -42,7 +42,7 @@ counter() {
 
 # held_up: a job of a higher tier that runs on n1 until there is a file end; its number is in `high`.
 held_up() {
-	high=$(rota submit --parsable --time=5 --qos=high --nodelist=n1 --wrap 'while [ ! -e end ]; do sleep 0.05; done')
+	high=$(rota submit --parsable --time=5 --qos=high --nodelist=n1 --wrap 'while [ ! -e end ]; do sleep 0.3; done')
 	eventually is_in "$high" running
 }
 
@@ -90,7 +90,7 @@ held_up() {
 @test "it goes on if the job manager dies meanwhile, and behind other steps of higher tiers" {
 	counter
 	held_up
-	second=$(rota submit --parsable --time=5 --qos=high --nodelist=n1 --cpus-per-task=2 --wrap 'until [ -e second ]; do sleep 0.05; done')
+	second=$(rota submit --parsable --time=5 --qos=high --nodelist=n1 --cpus-per-task=2 --wrap 'until [ -e second ]; do sleep 0.3; done')
 	daemon_again jobmgrd
 	touch end
 	rota wait "$high"

@@ -16,11 +16,11 @@ site_make() {
 		#!/bin/bash
 		# reboot NODE [IMAGE]: files in now/ set the behaviour of the machine.
 		echo "\$*" >"$SITE/calls/\$1.\$\$"
-		while [ -e "$SITE/now/hangs" ]; do sleep 0.1; done
+		while [ -e "$SITE/now/hangs" ]; do sleep 0.3; done
 		if [ -e "$SITE/now/\$1.fails" ]; then echo "the controller of \$1 does not answer"; exit 3; fi
 		echo "\${2:-}" >"$SITE/ask/.\$1"
 		mv "$SITE/ask/.\$1" "$SITE/ask/\$1"
-		while [ -e "$SITE/ask/\$1" ]; do sleep 0.1; done
+		while [ -e "$SITE/ask/\$1" ]; do sleep 0.3; done
 		echo "booting \$1"
 	END
 	chmod 0755 "$SITE/programs/reboot"
@@ -36,7 +36,7 @@ prep_make() {
 		#!/bin/bash
 		# mode prepare|undo|verify NODE PREP [ARGS]: files in now/ set the behaviour of the machine.
 		echo "\$*" >"$SITE/calls/\$2.\$\$"
-		while [ -e "$SITE/now/hangs" ]; do sleep 0.1; done
+		while [ -e "$SITE/now/hangs" ]; do sleep 0.3; done
 		if [ -e "$SITE/now/\$2.\$1.fails" ] || [ -e "$SITE/now/\$4.fails" ]; then echo "\$1 fails"; exit 3; fi
 		case \$1 in
 		prepare) echo "\$3\${4:+ \$4}" >"$SITE/prepared/\$2" ;;
@@ -81,13 +81,13 @@ provisioner() {
 			if [ ! -e "$SITE/now/$node.stuck" ]; then
 				while pids=$(node_processes "$node") && [ -n "$pids" ]; do
 					kill -9 $pids 2>/dev/null || true
-					sleep 0.1
+					sleep 0.3
 				done
 				[ -e "$SITE/now/$node.dead" ] || node_start "$node" "${image:-${1:-none}}"
 			fi
 			rm "$ask"
 		done
-		sleep 0.1
+		sleep 0.3
 	done
 }
 

@@ -95,7 +95,7 @@ serves() {
 }
 
 running() { # JOB
-	[ "$(sql "select state from acct.step where job_id = $1")" = running ]
+	[ "$(sql "select state from rota.step where job_id = $1")" = running ]
 }
 
 # reboot SECONDS: kill all processes of the node, and start it with another boot id and a clock of the boot that is off by so many seconds.
@@ -134,7 +134,7 @@ reboot() {
 		rota wait --timeout=300 "$after"
 		rota wait --timeout=300 "$again"
 		run -1 rota wait --timeout=300 "$lost"
-		[ "$(sql "select state from acct.step where job_id = $lost")" = node_fail ]
+		[ "$(sql "select state from rota.step where job_id = $lost")" = node_fail ]
 		[ "$(sql "select string_agg(state, ' ' order by attempt) from acct.attempt where job_id = $again")" = 'node_fail completed' ]
 		fits before "$before" 60
 		fits after "$after" 60

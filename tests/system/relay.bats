@@ -37,7 +37,7 @@ teardown() {
 }
 
 job_state() {
-	[ "$(sql "select state from acct.step where job_id = $1")" = "$2" ]
+	[ "$(sql "select state from rota.step where job_id = $1")" = "$2" ]
 }
 
 # allocation: a job whose step manager listens; its number is in `job`, and `request` asks for its step manager.

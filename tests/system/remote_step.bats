@@ -31,7 +31,7 @@ manager_ports() {
 }
 
 job_state() {
-	[ "$(sql "select state from acct.step where job_id = $1")" = "$2" ]
+	[ "$(sql "select state from rota.step where job_id = $1")" = "$2" ]
 }
 
 @test "rota run and rota steps by TLS" {

@@ -45,7 +45,7 @@ allocation() {
 
 job_runs() {
 	eventually test -e env
-	eventually has "select state from acct.step where job_id = $job" running
+	eventually has "select state from rota.step where job_id = $job" running
 }
 
 # has SQL VALUE: does the database answer this?
@@ -253,7 +253,7 @@ manager_again() {
 @test "what a terminal shows while its agent is away is there afterwards" {
 	allocation
 	person
-	./in_job rota run --pty --detach -w n2 sh -c 'touch begun; until [ -e over ]; do sleep 0.1; done; seq 5000; until [ -e over.all ]; do sleep 0.1; done; echo the end; exit 5' >label
+	./in_job rota run --pty --detach -w n2 sh -c 'touch begun; until [ -e over ]; do sleep 0.3; done; seq 5000; until [ -e over.all ]; do sleep 0.3; done; echo the end; exit 5' >label
 	eventually test -e begun
 	keys "rota attach $job; echo status \$?" Enter
 	attached() { [ "$(rota steps --json "$job" | jq '.substeps[0].attached | length')" = 1 ]; }
@@ -320,7 +320,7 @@ memory_is_small() {
 	job=$(rota submit --parsable --nodes=3 --ntasks=3 --cpus-per-task=2 --run=tasks --output=job.out --wrap='
 		case $ROTA_NODE in
 		n1) env -0 >env.new; mv env.new env; while :; do sleep 0.1; done ;;
-		n3) until [ -e over ]; do sleep 0.1; done ;;
+		n3) until [ -e over ]; do sleep 0.3; done ;;
 		n2) while :; do sleep 0.1; done ;;
 		esac')
 	job_runs

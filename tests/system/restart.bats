@@ -19,7 +19,7 @@ teardown_file() {
 
 setup() {
 	rm -f "$OUT" "$GO"
-	printf '#!/bin/bash\necho begin >>%s\nuntil [ -e %s ]; do sleep 0.1; done\necho end >>%s\n' "$OUT" "$GO" "$OUT" >"$BATS_TEST_TMPDIR/job.sh"
+	printf '#!/bin/bash\necho begin >>%s\nuntil [ -e %s ]; do sleep 0.3; done\necho end >>%s\n' "$OUT" "$GO" "$OUT" >"$BATS_TEST_TMPDIR/job.sh"
 }
 
 # After a test that failed: the instance is up as it was, and nothing runs.

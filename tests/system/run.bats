@@ -166,12 +166,12 @@ $job.script.5: cancelled"*"ID  NAME "*" EXIT"* ]] || { echo "$output"; false; }
 @test "SIGTERM cancels, and a waiting sub-step says why once" {
 	inside <<-'END'
 		rota run sh -c 'touch begun; exec sleep 100' &
-		until [ -e begun ]; do sleep 0.1; done
+		until [ -e begun ]; do sleep 0.3; done
 		kill $!
 		wait $! || echo "exit $?"
-		rota run --detach --exclusive sh -c 'until [ -e over ]; do sleep 0.1; done' >/dev/null
+		rota run --detach --exclusive sh -c 'until [ -e over ]; do sleep 0.3; done' >/dev/null
 		rota run echo then >then 2>waits &
-		until [ -s waits ]; do sleep 0.1; done
+		until [ -s waits ]; do sleep 0.3; done
 		touch over
 		wait
 		cat waits then
@@ -223,9 +223,9 @@ $job.script.5: cancelled"*"ID  NAME "*" EXIT"* ]] || { echo "$output"; false; }
 
 @test "output is there while its task runs" {
 	inside <<-'END'
-		rota run sh -c 'echo early; until [ -e seen ]; do sleep 0.1; done; echo late' | while read -r line; do echo "$line"; touch seen; done
+		rota run sh -c 'echo early; until [ -e seen ]; do sleep 0.3; done; echo late' | while read -r line; do echo "$line"; touch seen; done
 		rota run --detach --output=none true >/dev/null
-		number=$(rota run --detach sh -c 'echo alone; until [ -e over ]; do sleep 0.1; done')
+		number=$(rota run --detach sh -c 'echo alone; until [ -e over ]; do sleep 0.3; done')
 		until rota attach "$number" | while read -r line; do echo "$line"; touch over; done; do sleep 0.1; done
 	END
 	[ "$output" = $'early\nlate\nalone' ] || { echo "$output"; false; }
@@ -241,10 +241,10 @@ $job.script.5: cancelled"*"ID  NAME "*" EXIT"* ]] || { echo "$output"; false; }
 			done 2>/dev/null
 		}
 		rota run sh -c 'for i in 1 2 3 4 5 6; do echo "$i"; echo "$i" >>ran; sleep 0.5; done' >out &
-		until [ -s ran ]; do sleep 0.1; done
+		until [ -s ran ]; do sleep 0.3; done
 		kill_manager
 		seq 40 | rota run --each sh -c 'echo "$1" >>each; sleep 0.1; echo "$1"' sh >each.out &
-		until [ -s each ]; do sleep 0.1; done
+		until [ -s each ]; do sleep 0.3; done
 		kill_manager
 		wait
 		cmp <(sort -n each.out) <(seq 40) && cmp <(sort -n each) <(seq 40) && echo once

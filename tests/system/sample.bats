@@ -238,7 +238,7 @@ while not os.path.exists(\"over\"):
 	job=$(submit 'exec python3 -c "x = bytearray(b\"x\" * 300000000)"' --mem=50)
 	run rota wait "$job"
 	[ "$status" -ne 0 ]
-	is "select state from acct.step where job_id = $job" out_of_memory
+	is "select state from rota.step where job_id = $job" out_of_memory
 	run sql "select message from acct.step where job_id = $job"
 	[[ $output == *"limit 50 MiB, peak "*" MiB" ]]
 	run -0 rota show --stats "$job"

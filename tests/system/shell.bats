@@ -267,7 +267,7 @@ limits() {
 	rota submit --parsable -J qos --output=/dev/null --idle-timeout=50 --qos=brief job.sh >>jobs
 	eventually test -e begun.qos
 	qos=$(rota queue --json | jq -r '.jobs[] | select(.name == "qos") | .job_id')
-	eventually has "select state from acct.step where job_id = $qos" running
+	eventually has "select state from rota.step where job_id = $qos" running
 	[[ $(limits "$qos") == '2400 qos brief,600 session,2400 qos brief' ]]
 	refused '"soon" is no value for "idle_timeout"' rota admin partition change main --idle_timeout=soon
 	refused '"-1" is no value for "idle_timeout_s"' rota admin qos change brief --idle_timeout_s=-1

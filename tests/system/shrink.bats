@@ -13,7 +13,7 @@ setup_file() {
 	cat >"$BATS_FILE_TMPDIR/late" <<-END
 		#!/bin/sh
 		echo "\$ROTA_JOB_ID \$ROTA_NODE" >>$BATS_FILE_TMPDIR/epilogs
-		while [ -e $BATS_FILE_TMPDIR/stop.\$ROTA_NODE ]; do sleep 0.05; done
+		while [ -e $BATS_FILE_TMPDIR/stop.\$ROTA_NODE ]; do sleep 0.3; done
 	END
 	chmod 0755 "$hook" "$BATS_FILE_TMPDIR/late"
 	touch "$BATS_FILE_TMPDIR/epilogs"
@@ -70,7 +70,7 @@ begin() {
 		# mine: prints the nodes that the step has.
 		echo 'mine() { rota nodes --mine --json | jq -r ".nodes[].node" | sort | tr "\n" " "; }'
 		cat
-		echo 'until [ -e over ]; do sleep 0.05; done'
+		echo 'until [ -e over ]; do sleep 0.3; done'
 	} >job.sh
 	job=$(rota submit --parsable --nodes=3 --ntasks=3 --cpus-per-task=2 --output=job.out "$@" job.sh)
 	eventually is running
@@ -114,7 +114,7 @@ completes() {
 		python3 listen.py events &
 		rota run -N 3 true
 		mine >new && mv new before
-		until [ -e given ]; do sleep 0.05; done
+		until [ -e given ]; do sleep 0.3; done
 		until [ "$(mine)" = 'n1 n3 ' ]; do sleep 0.05; done
 		rota run -N 2 -n 2 sh -c 'echo "$ROTA_NODELIST $ROTA_NNODES $SLURM_JOB_NODELIST $SLURM_NNODES $ROTA_NODE_INDEX $ROTA_NODE" >>ledger'
 		rota run -N 3 true 2>>refused
@@ -123,7 +123,7 @@ completes() {
 	END
 	eventually test -e before
 	[ "$(cat before)" = 'n1 n2 n3 ' ]
-	other=$(rota submit --parsable --nodelist=n2 --cpus-per-task=2 --output=/dev/null --wrap='touch other; until [ -e over ]; do sleep 0.05; done')
+	other=$(rota submit --parsable --nodelist=n2 --cpus-per-task=2 --output=/dev/null --wrap='touch other; until [ -e over ]; do sleep 0.3; done')
 	touch "$BATS_FILE_TMPDIR/stop.n2"
 	[ "$(rota shrink --nodes=n2 "$job")" = n2 ]
 	touch given
@@ -257,7 +257,7 @@ completes() {
 	cat >tasks.sh <<-'END'
 		#!/bin/bash
 		echo "begin $ROTA_NODE" >>ledger
-		until [ -e over ]; do sleep 0.05; done
+		until [ -e over ]; do sleep 0.3; done
 		echo "end $ROTA_NODE" >>ledger
 	END
 	job=$(rota submit --parsable --nodes=3 --ntasks-per-node=1 --cpus-per-task=2 --run=tasks --output=/dev/null tasks.sh)
@@ -278,7 +278,7 @@ completes() {
 @test "a step that runs again asks for all of its nodes" {
 	begin --retry=1 <<-'END'
 		echo "$ROTA_ATTEMPT $(mine)" >>ledger
-		[ "$ROTA_ATTEMPT" -gt 1 ] || until [ -e ends ]; do sleep 0.05; done
+		[ "$ROTA_ATTEMPT" -gt 1 ] || until [ -e ends ]; do sleep 0.3; done
 		[ "$ROTA_ATTEMPT" -gt 1 ] || exit 1
 	END
 	eventually has ledger '1 n1 n2 n3 '
@@ -356,7 +356,7 @@ completes() {
 		#!/bin/bash
 		rota run -N 3 true
 		touch begun
-		until [ -e over ]; do sleep 0.05; done
+		until [ -e over ]; do sleep 0.3; done
 	END
 	job=$(as "rota-shrink-$$" "$ROTA_BIN/rota" submit --parsable --nodes=3 --ntasks=3 --output=/dev/null job.sh)
 	eventually test -e begun

@@ -55,7 +55,7 @@ setup_file() {
 	rota admin setting change sample_min_s --value=1
 	rota admin node change n1 --gres=gpu:1
 	echo "home=$ROTA_HOME daemons='$(pid_of jobmgrd) $(pid_of nodemgrd)'" >"$SITE/place"
-	printf '#!/bin/bash\nuntil [ -e "%s/go" ]; do sleep 0.1; done\n' "$SITE" >"$SITE/job.sh"
+	printf '#!/bin/bash\nuntil [ -e "%s/go" ]; do sleep 0.3; done\n' "$SITE" >"$SITE/job.sh"
 	printf '#!/bin/bash\ntrue\n' >"$SITE/true.sh"
 }
 

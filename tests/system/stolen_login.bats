@@ -52,7 +52,7 @@ long() {
 		#!/bin/bash
 		echo the secret of a script >/dev/null
 		echo begun
-		until [ -e "$1/end" ]; do sleep 0.1; done
+		until [ -e "$1/end" ]; do sleep 0.3; done
 		echo over
 	END
 	chmod 755 "$ROTA_TEST_DIR/long.sh"

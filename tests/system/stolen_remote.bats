@@ -160,7 +160,7 @@ second() {
 
 @test "at the address of a node, HTTPS serves only users who have a step there" {
 	cd "$ROTA_TEST_DIR/$EVE"
-	printf '#!/bin/sh\nuntil [ -e end ]; do sleep 0.1; done\n' >long.sh
+	printf '#!/bin/sh\nuntil [ -e end ]; do sleep 0.3; done\n' >long.sh
 	superuser "update rota.daemon set host = '127.0.0.1' where role = 'procmgrd'"
 	eventually refused "has no step on this node" remote "$EVE" rota queue # jobmgrd remembers an admission for a second
 	refused "\"$EVE\" has no step on this node" remote "$EVE" rota submit --parsable "$ROTA_TEST_DIR/job.sh"

@@ -61,7 +61,7 @@ submit() {
 }
 
 @test "a record in the database does not keep root's epilog from running" {
-	printf '#!/bin/bash\nuntil [ -e go ]; do sleep 0.1; done\n' >"$FOLDER/wait.sh"
+	printf '#!/bin/bash\nuntil [ -e go ]; do sleep 0.3; done\n' >"$FOLDER/wait.sh"
 	cd "$FOLDER"
 	job=$(as "$EVE" rota submit --parsable --output=/dev/null wait.sh)
 	runs() { [ "$(superuser "select state from rota.step where job_id = $job")" = running ]; }

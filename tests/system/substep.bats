@@ -61,7 +61,7 @@ counted() {
 @test "a job without sub-steps has no step manager and no journal" {
 	submit <<-'END'
 		echo "$ROTA_STEP_SOCKET" >socket
-		until [ -e go ]; do sleep 0.1; done
+		until [ -e go ]; do sleep 0.3; done
 	END
 	eventually test -s socket
 	[ -S "$(cat socket)" ]
@@ -76,10 +76,10 @@ counted() {
 @test "sub-steps need neither jobmgrd nor PostgreSQL, and are all in the accounting later" {
 	submit --node-loss=keep <<-'END'
 		touch begun
-		until [ -e away ]; do sleep 0.1; done
+		until [ -e away ]; do sleep 0.3; done
 		seq 30 | rota run --each sh -c 'echo "$1" >>lines' sh && rota run sh -c 'exit 3' 2>/dev/null
 		echo "exit $?" >finished
-		until [ -e back ]; do sleep 0.1; done
+		until [ -e back ]; do sleep 0.3; done
 	END
 	eventually there begun
 	kill -9 "$(pid_of jobmgrd)"
@@ -104,7 +104,7 @@ counted() {
 	submit <<-'END'
 		seq 200 | rota run --each sh -c 'echo "$1" >>lines; sleep 0.2' sh
 		echo "exit $?" >finished
-		until [ -e enough ]; do sleep 0.1; done
+		until [ -e enough ]; do sleep 0.3; done
 	END
 	eventually there lines
 	killed=0
@@ -130,8 +130,8 @@ spools() {
 
 @test "output has a place in memory from its first byte on, and is whole when the step manager is killed before and after it" {
 	submit <<-'END'
-		rota run sh -c 'touch begun; until [ -e speak ]; do sleep 0.1; done
-			echo out; echo err >&2; until [ -e finish ]; do sleep 0.1; done; echo more' >out 2>err
+		rota run sh -c 'touch begun; until [ -e speak ]; do sleep 0.3; done
+			echo out; echo err >&2; until [ -e finish ]; do sleep 0.3; done; echo more' >out 2>err
 		echo "exit $?" >finished
 	END
 	eventually there begun
@@ -153,9 +153,9 @@ spools() {
 
 @test "a client that is killed while its sub-step takes no input, before it has read all output: the sub-step is cancelled" {
 	submit <<-'END'
-		yes | rota run --name=deaf sh -c 'touch begun; until [ -e speak ]; do sleep 0.1; done; echo said; touch spoken; exec sleep 1000' >out &
+		yes | rota run --name=deaf sh -c 'touch begun; until [ -e speak ]; do sleep 0.3; done; echo said; touch spoken; exec sleep 1000' >out &
 		echo $! >client
-		until [ -e go ]; do sleep 0.1; done
+		until [ -e go ]; do sleep 0.3; done
 	END
 	eventually there begun
 	# Now the client cannot write any more, since the pipe of the task is full.
@@ -243,11 +243,11 @@ is_cleaned() {
 outlasts() {
 	cat <<-'END'
 		trap '' TERM
-		rota run --detach --cpus-per-task=3 sh -c 'until [ -e never ]; do sleep 0.1; done'
-		rota run --detach sh -c 'trap "exit 3" TERM; touch begun; until [ -e never ]; do sleep 0.1; done'
+		rota run --detach --cpus-per-task=3 sh -c 'until [ -e never ]; do sleep 0.3; done'
+		rota run --detach sh -c 'trap "exit 3" TERM; touch begun; until [ -e never ]; do sleep 0.3; done'
 		rota run --detach touch started
 		touch all
-		until [ -e never ]; do sleep 0.1; done
+		until [ -e never ]; do sleep 0.3; done
 	END
 }
 
@@ -282,10 +282,10 @@ is_ended_with_job() {
 @test "SIGTERM that somebody sends to the job is for its tasks alone: what waits starts" {
 	submit <<-'END'
 		trap 'touch term' TERM
-		rota run --detach --exclusive sh -c 'trap "" TERM; touch begun; until [ -e go ]; do sleep 0.1; done'
+		rota run --detach --exclusive sh -c 'trap "" TERM; touch begun; until [ -e go ]; do sleep 0.3; done'
 		rota run --detach --exclusive touch later
 		touch all
-		until [ -e later ]; do sleep 0.1; done
+		until [ -e later ]; do sleep 0.3; done
 		rota wait .2
 	END
 	eventually there begun
@@ -366,8 +366,8 @@ ticks() {
 
 @test "a step manager without a free descriptor waits for one, and serves on" {
 	submit <<-'END'
-		rota run --detach sh -c 'touch begun; until [ -e go ]; do sleep 0.1; done'
-		until [ -e limited ]; do sleep 0.1; done
+		rota run --detach sh -c 'touch begun; until [ -e go ]; do sleep 0.3; done'
+		until [ -e limited ]; do sleep 0.3; done
 		exec python3 - <<-'PYTHON'
 			import os, socket, time
 			def client():
@@ -401,7 +401,7 @@ ticks() {
 
 @test "another user reaches neither socket nor journal, and root on the node is not needed for sub-steps" {
 	need_root
-	printf '#!/bin/bash\nid -un >user\nrota run --detach sleep 300\necho "$ROTA_STEP_SOCKET" >socket\nuntil [ -e go ]; do sleep 0.1; done\n' >"$ROTA_TEST_DIR/$EVE/job.sh"
+	printf '#!/bin/bash\nid -un >user\nrota run --detach sleep 300\necho "$ROTA_STEP_SOCKET" >socket\nuntil [ -e go ]; do sleep 0.3; done\n' >"$ROTA_TEST_DIR/$EVE/job.sh"
 	cd "$ROTA_TEST_DIR/$EVE"
 	job=$(as "$EVE" rota submit --parsable --cpus-per-task=2 --output=/dev/null job.sh)
 	eventually test -s socket
@@ -439,7 +439,7 @@ ticks() {
 
 @test "a journal that its user forges reaches no process and no row of somebody else" {
 	need_root
-	printf '#!/bin/bash\nrota run --detach sleep 300\necho "$ROTA_STEP_SOCKET" >forger\nuntil [ -e stop ]; do sleep 0.1; done\n' >"$ROTA_TEST_DIR/$EVE/forge.sh"
+	printf '#!/bin/bash\nrota run --detach sleep 300\necho "$ROTA_STEP_SOCKET" >forger\nuntil [ -e stop ]; do sleep 0.3; done\n' >"$ROTA_TEST_DIR/$EVE/forge.sh"
 	cd "$ROTA_TEST_DIR/$EVE"
 	job=$(as "$EVE" rota submit --parsable --cpus-per-task=2 --output=/dev/null forge.sh)
 	eventually test -s forger

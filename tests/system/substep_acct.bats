@@ -14,7 +14,7 @@ teardown_file() {
 
 setup() {
 	rm -f "$GO"
-	printf '#!/bin/bash\nuntil [ -e %s ]; do sleep 0.1; done\n' "$GO" >"$BATS_TEST_TMPDIR/job.sh"
+	printf '#!/bin/bash\nuntil [ -e %s ]; do sleep 0.3; done\n' "$GO" >"$BATS_TEST_TMPDIR/job.sh"
 }
 
 is() {

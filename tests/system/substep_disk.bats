@@ -22,15 +22,15 @@ teardown_file() {
 	cat >job.sh <<-'END'
 		#!/bin/bash
 		for i in $(seq 20); do
-			rota run --name=before sh -c 'touch begun.$0; until [ -e full ]; do sleep 0.1; done; exit 3' "$i" &
+			rota run --name=before sh -c 'touch begun.$0; until [ -e full ]; do sleep 0.3; done; exit 3' "$i" &
 		done
 		rota run --name=again --retry=1 sh -c 'test -e again || ! touch again' &
-		until [ -e full ]; do sleep 0.1; done
+		until [ -e full ]; do sleep 0.3; done
 		seq 200 | rota run --each sh -c 'echo "$1" >>lines' sh 2>each.err &
 		# The records take more space than was reserved before.
 		large=$(head -c 100000 /dev/zero | tr '\0' x)
 		A=$large B=$large rota run --name=new sh -c 'touch new' 2>new.err &
-		until [ -e room ]; do sleep 0.1; done
+		until [ -e room ]; do sleep 0.3; done
 		wait
 		echo over >>finished
 		rota run --ntasks=3 --label sh -c 'exit $ROTA_TASK_ID'

@@ -75,7 +75,7 @@ job() {
 @test "with --no-kill, a lost node ends what was there, and a retry runs elsewhere" {
 	cat >task.sh <<-'END'
 		echo "$1 begin $ROTA_NODE" >>ledger
-		until [ -e over ]; do sleep 0.1; done
+		until [ -e over ]; do sleep 0.3; done
 		echo "$1 end $ROTA_NODE" >>ledger
 	END
 	job --no-kill <<-'END'
@@ -120,7 +120,7 @@ growths() {
 	job --nodes=2 --ntasks=2 --replace-failed <<-'END'
 		python3 listen.py events &
 		rota run -N 2 true && echo "no_kill $ROTA_NO_KILL" >ready
-		until [ -e over ]; do sleep 0.1; done
+		until [ -e over ]; do sleep 0.3; done
 		rota run -x n1 -N 1 -c 2 --output=there sh -c 'echo $ROTA_NODE'
 	END
 	eventually has ready 'no_kill 1' 2>/dev/null
@@ -139,7 +139,7 @@ growths() {
 @test "a step manager that is killed asks once for a node in place of a drained one" {
 	job --nodes=2 --ntasks=2 --replace-failed --time=10 <<-'END'
 		rota run -N 2 true && touch ready
-		until [ -e over ]; do sleep 0.1; done
+		until [ -e over ]; do sleep 0.3; done
 	END
 	eventually test -e ready
 	in_use
@@ -173,12 +173,12 @@ growths() {
 		until [ -e wants.ready ] && [ -e does-not.ready ]; do sleep 0.1; done
 		rota nodes --mine --json >before
 		touch begun
-		until [ -e drained ]; do sleep 0.1; done
+		until [ -e drained ]; do sleep 0.3; done
 		rota nodes --mine >during
 		rota run -x n1 -c 2 sh -c 'echo $ROTA_NODE' >other
 		rota run -w n2 --overlap sh -c 'echo $ROTA_NODE' >only
 		touch chosen
-		until [ -e over ]; do sleep 0.1; done
+		until [ -e over ]; do sleep 0.3; done
 		wait $first $second
 	END
 	eventually test -e begun
@@ -227,9 +227,9 @@ growths() {
 	job <<-'END'
 		rota run -N 3 true
 		python3 listen.py events &
-		rota run --notify=USR1 bash -c 'trap "echo notified >>notes" USR1; touch begun; until [ -e over ]; do sleep 0.1; done' &
+		rota run --notify=USR1 bash -c 'trap "echo notified >>notes" USR1; touch begun; until [ -e over ]; do sleep 0.3; done' &
 		run=$!
-		until [ -e killed ]; do sleep 0.1; done
+		until [ -e killed ]; do sleep 0.3; done
 		until rota nodes --mine --json >after; do sleep 0.1; done
 		touch over
 		wait $run
@@ -285,7 +285,7 @@ cable() {
 	job --no-kill <<-'END'
 		python3 listen.py events &
 		rota run -w n2 -c 2 bash beat.sh blocks >/dev/null &
-		until [ -e ledger ]; do sleep 0.1; done
+		until [ -e ledger ]; do sleep 0.3; done
 		rota run -x n1 -N 1 -c 1 bash beat.sh short >short.out
 		touch survived
 		rota run -x n1 -N 1 -c 1 --retry=1 bash beat.sh moves >moves.out

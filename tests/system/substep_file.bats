@@ -172,7 +172,7 @@ ended() {
 		echo "b$ROTA_ARRAY_INDEX" >>ran
 		#ROTA step c --after=b
 		echo c >>ran
-		until [ -e go ]; do sleep 0.1; done
+		until [ -e go ]; do sleep 0.3; done
 		#ROTA step d --after=c
 		echo d >>ran
 	END
@@ -201,14 +201,14 @@ ended() {
 		#!/bin/bash
 		#ROTA step a
 		touch there
-		until [ -e never ]; do sleep 0.1; done
+		until [ -e never ]; do sleep 0.3; done
 		#ROTA step b --after=a:any
 		touch b
 	END
 	inside <<-'END'
 		set -m
 		rota run --file dag.sh &
-		until [ -e there ]; do sleep 0.1; done
+		until [ -e there ]; do sleep 0.3; done
 		kill -INT $!
 		until grep -q "press Ctrl-C again" job.out; do sleep 0.05; done
 		# On a slow machine, more than a second may have passed since the first one.

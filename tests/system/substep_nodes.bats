@@ -122,7 +122,7 @@ setup() {
 		seq 60 | rota run --each sh -c 'echo "$1" >>lines; sleep 0.3' sh
 		echo "exit $?" >finished
 		rota run -N 3 -n 6 sh -c 'seq 5 | while read nr; do echo $ROTA_TASK_ID.$nr; sleep 0.5; done' | sort >counted
-		until [ -e enough ]; do sleep 0.1; done
+		until [ -e enough ]; do sleep 0.3; done
 	END
 	job=$(rota submit --parsable --nodes=3 --ntasks=3 --cpus-per-task=2 --output=job.out job.sh)
 	eventually test -e lines
@@ -164,7 +164,7 @@ setup() {
 		rota run --input=none sh -c 'exit 7' || echo "$ROTA_NODE $?"
 		rota run --detach sleep 3304.$UNIQUE >/dev/null
 		rota run sh -c 'touch "begun.$1"; exec sleep 3305.$UNIQUE' sh "$ROTA_NODE" &
-		until [ -e "begun.$ROTA_NODE" ]; do sleep 0.1; done
+		until [ -e "begun.$ROTA_NODE" ]; do sleep 0.3; done
 		kill -9 $!
 		touch "over.$ROTA_NODE"
 		until [ -e over.n1 ] && [ -e over.n2 ] && [ -e over.n3 ]; do sleep 0.1; done
@@ -187,8 +187,8 @@ setup() {
 @test "a node whose own tasks have ended leaves the step: what ran there is lost, and nothing starts there" {
 	inside --run=tasks <<-'END'
 		case $ROTA_NODE in
-		n3) until [ -e begun.n3 ]; do sleep 0.1; done; exit ;;
-		n2) until [ -e over ]; do sleep 0.1; done; exit ;;
+		n3) until [ -e begun.n3 ]; do sleep 0.3; done; exit ;;
+		n2) until [ -e over ]; do sleep 0.3; done; exit ;;
 		esac
 		rota run -w n3 --name=stays sh -c 'touch begun.$ROTA_NODE; exec sleep 1000' || echo "stays $?"
 		rota run -N 3 true || echo "three $?"
@@ -203,7 +203,7 @@ setup() {
 	cat >job.sh <<-'END'
 		#!/bin/bash
 		rota run -N 3 true && touch ready
-		until [ -e over ]; do sleep 0.1; done
+		until [ -e over ]; do sleep 0.3; done
 		rota run -N 3 echo works >works
 	END
 	job=$(rota submit --parsable --nodes=3 --ntasks=3 --cpus-per-task=2 --output=job.out job.sh)
@@ -260,7 +260,7 @@ setup() {
 	inside <<-'END'
 		mkfifo never
 		head -c 1000000000 /dev/zero | rota run -w n2 sh -c 'touch begun; exec 3<>never; read -r word <&3' &
-		until [ -e begun ]; do sleep 0.1; done
+		until [ -e begun ]; do sleep 0.3; done
 		for round in 1 2 3; do
 			seq 300000 | rota run -w n2 wc -l
 			rota run -w n2 --input=none head -c 3000000 /dev/zero | wc -c
@@ -281,7 +281,7 @@ feed() {
 		exec 3<>tap
 		rota run -w n2 --input=all sh -c 'cat >>got; echo over >>got' <tap 2>said 3>&-
 		echo "exit $?" >finished
-		until [ -e enough ]; do sleep 0.1; done
+		until [ -e enough ]; do sleep 0.3; done
 	END
 	mkfifo tap
 	job=$(rota submit --parsable --nodes=3 --ntasks=3 --cpus-per-task=2 --output=job.out job.sh)
@@ -310,7 +310,7 @@ feed() {
 @test "input that was complete is not reported as lost" {
 	cat >job.sh <<-'END'
 		#!/bin/bash
-		echo text | rota run -w n2 sh -c 'cat; touch read; until [ -e enough ]; do sleep 0.1; done' >got 2>said
+		echo text | rota run -w n2 sh -c 'cat; touch read; until [ -e enough ]; do sleep 0.3; done' >got 2>said
 		echo "exit $?" >finished
 	END
 	job=$(rota submit --parsable --nodes=3 --ntasks=3 --cpus-per-task=2 --output=job.out job.sh)

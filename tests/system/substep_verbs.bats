@@ -33,7 +33,7 @@ job() {
 		rota run --detach --name=three --output=none sleep 1000 >/dev/null
 		touch queued
 		wait
-		until [ -e "$PWD/go" ]; do sleep 0.1; done
+		until [ -e "$PWD/go" ]; do sleep 0.3; done
 	END
 	job=$(rota submit --parsable --output=job.out job.sh)
 	has_begun() { [[ -e queued && -e ready && $(rota show --json "$job" | jq -r '.jobs[0].state') == running ]]; }

@@ -107,7 +107,7 @@ double_make() {
 		--get-state) echo "\$state" ;;
 		--toggle)
 			: >"\$3.asked"
-			while [ -e "hold.\$3" ]; do sleep 0.05; done
+			while [ -e "hold.\$3" ]; do sleep 0.3; done
 			[ ! -e "refuse.\$3" ] || { echo "refused"; exit 1; }
 			echo "\$(id -u) \$3 \$state \$(grep -c T.*stopped "/proc/\$3/status")" >>calls
 			if [ "\$state" = running ]; then echo checkpointed; else echo running; fi >"\$3.new" && mv "\$3.new" "\$3"
@@ -154,7 +154,7 @@ may_open() {
 
 # other_runs: another step with a GPU, until there is a file go_other; its number is in `other`.
 other_runs() {
-	other=$(owner rota submit --parsable --gpus=1 --mem=100 --wrap 'echo "$ROTA_GPUS $CUDA_VISIBLE_DEVICES" >on; until [ -e go_other ]; do sleep 0.05; done')
+	other=$(owner rota submit --parsable --gpus=1 --mem=100 --wrap 'echo "$ROTA_GPUS $CUDA_VISIBLE_DEVICES" >on; until [ -e go_other ]; do sleep 0.3; done')
 	eventually other_is_in running
 }
 
@@ -354,7 +354,7 @@ goes_on() {
 	rota admin qos create "high$$" --tier=1
 	rota admin partition change main --preempt=suspend --preempt-otherwise=spare
 	touch "$DOUBLE/states/hold.$first"
-	other=$(owner rota submit --parsable --qos="high$$" --gpus=2 --mem=100 --wrap 'until [ -e go_other ]; do sleep 0.05; done')
+	other=$(owner rota submit --parsable --qos="high$$" --gpus=2 --mem=100 --wrap 'until [ -e go_other ]; do sleep 0.3; done')
 	eventually [ -e "$DOUBLE/states/$first.asked" ]
 	[ "$(gpus)" = "$job $job" ]
 	other_is_in pending

@@ -343,7 +343,7 @@ def test_input():
     """A command that does not read stops the client, not the terminal."""
     with tempfile.NamedTemporaryFile(delete=False) as file:
         gate = file.name
-    terminal = Terminal("sh", "-c", f"stty raw -echo; echo set; while [ -e {gate} ]; do sleep 0.1; done; head -c 4000000 | wc -c; read line")
+    terminal = Terminal("sh", "-c", f"stty raw -echo; echo set; while [ -e {gate} ]; do sleep 0.3; done; head -c 4000000 | wc -c; read line")
     client, other = terminal.attach(), terminal.attach()
     client.wait("set")
     client.socket.setblocking(False)

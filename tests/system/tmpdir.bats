@@ -163,7 +163,7 @@ are_left() {
 }
 
 @test "at its start, the launcher removes what attempts have left that are over, and nothing else" {
-	job=$(rota submit --parsable --tmpdir --nodelist=n1 --wrap 'touch "$TMPDIR/file" started; until [ -e go ]; do sleep 0.1; done; [ -e "$TMPDIR/file" ]')
+	job=$(rota submit --parsable --tmpdir --nodelist=n1 --wrap 'touch "$TMPDIR/file" started; until [ -e go ]; do sleep 0.3; done; [ -e "$TMPDIR/file" ]')
 	eventually test -e started
 	kill_now "$(pid_of launcher n1)"
 	mkdir -p "$BASE/n1.999999.0.1/sub/sub" "$BASE/n10.999999.0.1" "$BASE/n1.mine" "$BASE/n3.999999.0.1"

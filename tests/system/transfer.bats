@@ -22,7 +22,7 @@ setup_file() {
 	END
 	cat >"$SITE/slow" <<-END
 		#!/bin/sh
-		until [ -e $SITE/go ]; do sleep 0.1; done
+		until [ -e $SITE/go ]; do sleep 0.3; done
 		mkdir -p "\$3"
 	END
 	chmod 755 "$SITE/store"
@@ -328,7 +328,7 @@ scratch_of() {
 }
 
 @test "nobody drops the data of a job that is not over" {
-	script '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/' 'until [ -e go ]; do sleep 0.1; done; cat "$ROTA_SCRATCH/in/a"'
+	script '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/' 'until [ -e go ]; do sleep 0.3; done; cat "$ROTA_SCRATCH/in/a"'
 	job=$(rota submit --parsable job.sh)
 	eventually is_state "$job.1" 'done'
 	run -1 rota stage drop "$job"
@@ -447,7 +447,7 @@ scratch_of() {
 @test "whatever becomes of steps, their data is not dropped while one runs" {
 	script '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/ --on-fail=drop' '#ROTA stage-out $ROTA_SCRATCH/in/ -> out/ --on-fail=out' \
 		'#ROTA step bad --after=none' 'exit 1' \
-		'#ROTA step slow --after=none' 'until [ -e go ]; do sleep 0.1; done; cat "$ROTA_SCRATCH/in/a"' \
+		'#ROTA step slow --after=none' 'until [ -e go ]; do sleep 0.3; done; cat "$ROTA_SCRATCH/in/a"' \
 		'#ROTA step both --after=bad,slow' true
 	job=$(rota submit --parsable job.sh)
 	is_over() { rota show --json "$job" | jq -e '.jobs[0].steps[] | select(.name == "both") | .state == "dependency_failed"'; }

@@ -26,7 +26,7 @@ teardown_file() {
 	printf '%s\n' '#!/bin/sh' '#ROTA --nodes=2 --exclusive --run=tasks' '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/ --mode=rsync' \
 		'#ROTA stage-in archive/ -> $ROTA_SCRATCH/more/ --mode=copy' \
 		'echo "$ROTA_ATTEMPT $ROTA_NODE $(stat -c %i:%z "$ROTA_SCRATCH/in/a" "$ROTA_SCRATCH/more/a" | tr " \n" "__")" >>ran' \
-		"until [ -e $BATS_TEST_TMPDIR/enough ]; do sleep 0.1; done" >job.sh
+		"until [ -e $BATS_TEST_TMPDIR/enough ]; do sleep 0.3; done" >job.sh
 	job=$(rota submit --parsable job.sh)
 	both_run() { [ "$(grep -cs "^$1 " ran)" = 2 ]; }
 	eventually both_run 1

@@ -11,7 +11,7 @@ setup_file() {
 	cat >"$SITE/store" <<-END
 		#!/bin/sh
 		echo "\$1 \$ROTA_NODE" >>$SITE/moved
-		until [ -e $SITE/go ]; do sleep 0.1; done
+		until [ -e $SITE/go ]; do sleep 0.3; done
 		mkdir -p "\$3"
 	END
 	chmod 755 "$SITE/store"

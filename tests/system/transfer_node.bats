@@ -50,7 +50,7 @@ states_of() {
 	cat >fill <<-'END'
 		mkdir -p "$ROTA_SCRATCH/out"
 		if [ "$ROTA_NODE" = n2 ]; then seq 3000 | (cd "$ROTA_SCRATCH/out" && xargs touch) && touch filled && exit; fi
-		until [ -e filled ]; do sleep 0.05; done
+		until [ -e filled ]; do sleep 0.3; done
 		sleep 0.2
 		touch "$ROTA_SCRATCH/out/one"
 	END
@@ -162,7 +162,7 @@ $to 1 data" ]
 @test "the last step on a node drops the data, others leave it; elements and parallel steps are not robbed" {
 	script '#ROTA --array=0-1 --nodelist=n1' '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/' \
 		'touch "$PWD/started.$ROTA_ARRAY_INDEX"; until [ -e started.0 ] && [ -e started.1 ]; do sleep 0.1; done' \
-		'[ "$ROTA_ARRAY_INDEX" = 0 ] || { until [ -e over ]; do sleep 0.1; done; cat "$ROTA_SCRATCH/in/a"; }'
+		'[ "$ROTA_ARRAY_INDEX" = 0 ] || { until [ -e over ]; do sleep 0.3; done; cat "$ROTA_SCRATCH/in/a"; }'
 	run -0 rota submit --parsable job.sh
 	job=$output
 	is_left() { [ "$(rota stage show --json "$job" | jq -r '.transfers[1] | "\(.state) \(.message)"')" = "kept other steps of the job need it" ]; }
@@ -173,7 +173,7 @@ $to 1 data" ]
 	eventually is_dropped
 	[ -z "$(ls -d "$SITE/n1/$(id -un)/$job"* 2>/dev/null)" ]
 	script '#ROTA --nodelist=n1' '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/' '#ROTA step a --after=none' true \
-		'#ROTA step b --after=none' 'until [ -e later ]; do sleep 0.1; done' '#ROTA step c --after=b' 'cat "$ROTA_SCRATCH/in/a"'
+		'#ROTA step b --after=none' 'until [ -e later ]; do sleep 0.3; done' '#ROTA step c --after=b' 'cat "$ROTA_SCRATCH/in/a"'
 	rm -f later
 	run -0 rota submit --parsable job.sh
 	job=$output

@@ -152,10 +152,10 @@ figures() {
 @test "suspended time is neither run nor CPU time" {
 	said=$(mktemp "$WORK/said.XXXXXX")
 	chmod 0666 "$said"
-	printf '#!/bin/bash\nuntil [ -e "%s.go" ]; do sleep 0.1; done\n"%s" "%s" sleep=0.1\n' "$said" "$ROTA_SOURCE/tests/system/consume" "$said" >"$BATS_TEST_TMPDIR/job.sh"
+	printf '#!/bin/bash\nuntil [ -e "%s.go" ]; do sleep 0.3; done\n"%s" "%s" sleep=0.1\n' "$said" "$ROTA_SOURCE/tests/system/consume" "$said" >"$BATS_TEST_TMPDIR/job.sh"
 	cd "$BATS_TEST_TMPDIR"
 	job=$(rota submit --parsable --output="$said.out" job.sh)
-	state_is() { [ "$(sql "select state from acct.step where job_id = $job")" = "$1" ]; }
+	state_is() { [ "$(sql "select state from rota.step where job_id = $job")" = "$1" ]; }
 	eventually state_is running
 	before=$(date +%s.%N)
 	rota suspend "$job"

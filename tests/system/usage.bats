@@ -43,7 +43,7 @@ right() {
 
 @test "running steps count up to now; ended ones are counted once" {
 	job=$(submit '#!/bin/bash
-until [ -e '"$BATS_TEST_TMPDIR"'/go ]; do sleep 0.1; done' --account=bench --ntasks=2)
+until [ -e '"$BATS_TEST_TMPDIR"'/go ]; do sleep 0.3; done' --account=bench --ntasks=2)
 	eventually eval '[ "$(rota sql -Atc "select state from acct.step where job_id = $job")" = running ]'
 	now=$(rota sql -Atc "select sum(cpu_s) from acct.usage_month where account = 'bench'")
 	eventually eval '[ "$(rota sql -Atc "select sum(cpu_s) > $now + 0.2 from acct.usage_month where account = '\''bench'\''")" = t ]'
@@ -88,7 +88,7 @@ true')
 
 @test "the past: the queue, the nodes and the use of a moment" {
 	job=$(submit "#!/bin/bash
-until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.1; done" --ntasks=3)
+until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.3; done" --ntasks=3)
 	eventually eval '[ "$(rota sql -Atc "select state from acct.step where job_id = $job")" = running ]'
 	at=$(rota sql -Atc 'select now()')
 	sleep 0.2
