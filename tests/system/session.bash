@@ -1,4 +1,4 @@
-# session.bash - one database session for the queries of a test, because a new one costs as much as thirty queries.
+# session.bash - one database session for the queries of tests, because a new one costs as much as thirty queries.
 #
 # A psql takes queries from the FIFO "query" of the session's folder, and answers in "answer". The FIFO "turn" has one line while nobody
 # asks. So processes of a test may ask at any time, and none of them starts a program. "pids" has the process of psql, and that of
@@ -30,9 +30,12 @@ session_close() {
 }
 
 # session_query FOLDER SQL: the rows of one query, or its error on standard error. Returns 0, 2 after an error, as also if the session
-# is lost meanwhile, or 3 if there is no session that can be asked. The query may have run, unless that is 3.
+# is lost meanwhile, or 3 if there is no session that can be asked, or it is not for such SQL. What was asked may have run, unless that
+# is 3.
 session_query() {
 	local folder=$1 psql backend turn answer part line= rows= end="end $BASHPID $RANDOM"
+	# Only a single query: several statements would not be one transaction, and others may change the session.
+	[[ $2 =~ ^[[:space:]]*(select|with)[[:space:]] && $2 != *[\;\\]* ]] || return 3
 	read -r psql backend 2>/dev/null <"$folder/pids" && [ -e "/proc/$psql/exe" ] && [ -e "/proc/$backend/exe" ] || return 3
 	exec {turn}<>"$folder/turn" {answer}<>"$folder/answer"
 	# Who was killed in a query did not give the turn back.
