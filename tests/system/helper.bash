@@ -62,14 +62,15 @@ instance_down() {
 # instance_processes: pid and command line of every process that has the instance's folder in its command line, its working
 # directory or its environment; tests themselves aside.
 instance_processes() {
-	local pid found words
+	local pid found words session=
+	read -r session _ 2>/dev/null <"${ROTA_TEST_DIR:-}/session/pids" || true
 	# Use few programs, for there are hundreds of processes.
 	found=$(
 		grep -lsaF -- "$ROTA_HOME" /proc/[0-9]*/cmdline
 		find /proc/[0-9]*/cwd -maxdepth 0 -lname "$ROTA_HOME*" 2>/dev/null
 	) || true
 	for pid in $(sed -nE 's,^/proc/([0-9]+)/.*,\1,p' <<<"$found" | sort -nu); do
-		[ "$pid" != "$$" ] && [ "$pid" != "$BASHPID" ] && [ -e "/proc/$pid" ] || continue
+		[ "$pid" != "$$" ] && [ "$pid" != "$BASHPID" ] && [ "$pid" != "$session" ] && [ -e "/proc/$pid" ] || continue
 		mapfile -d '' words 2>/dev/null <"/proc/$pid/cmdline" || continue
 		echo "$pid ${words[*]}"
 	done
