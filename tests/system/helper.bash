@@ -224,13 +224,10 @@ daemon_again() {
 
 # superuser SQL: run it in the instance's database as its superuser. Single queries go through the session of the file.
 superuser() {
-	local - status=3
+	local - folder=
 	set +o functrace # of bats, for each command of the functions that are called: it would take as long as the query
-	if [ "$ROTA_HOME" = "${ROTA_TEST_DIR:-}/home" ]; then
-		session_query "$ROTA_TEST_DIR/session" "$1" && return || status=$?
-	fi
-	[ "$status" = 3 ] || return "$status"
-	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -Atqc "$1"
+	[ "$ROTA_HOME" != "${ROTA_TEST_DIR:-}/home" ] || folder=$ROTA_TEST_DIR/session
+	session_query "$folder" "$1"
 }
 
 # sql SQL: the same, where the role does not matter. A test of `rota sql`, or of the caller's rights, calls `rota sql`: it takes

@@ -8,7 +8,7 @@
 # also if there is no database. No other process of the test asks at this time.
 session_open() {
 	local folder=$1 backend
-	! session_query "$folder" 'select 1' >/dev/null || return 0
+	! session_ask "$folder" 'select 1' >/dev/null 2>&1 || return 0
 	session_close "$folder"
 	mkdir -m 0700 "$folder" && mkfifo "$folder"/{query,answer,turn} || return
 	# psql is no child of the test, which may wait for all of its children. It keeps the FIFOs open, and so what is in them.
@@ -18,7 +18,7 @@ session_open() {
 		PGOPTIONS='-c client_min_messages=error' psql -X -h "$ROTA_HOME/run" -d rota -U postgres -Atq <&5 &
 		echo "$! $!" >"$folder/pids"
 	)
-	backend=$(session_query "$folder" 'select pg_backend_pid()') || return 0
+	backend=$(session_ask "$folder" 'select pg_backend_pid()' 2>/dev/null) || return 0
 	echo "$(cut -d ' ' -f 1 "$folder/pids") $backend" >"$folder/pids"
 }
 
@@ -29,10 +29,19 @@ session_close() {
 	rm -rf -- "$1"
 }
 
-# session_query FOLDER SQL: the rows of one query, or its error on standard error. Returns 0, 2 after an error, as also if the session
+# session_query FOLDER SQL: run SQL in the database of $ROTA_HOME as its superuser: a single query through the session of this folder, if
+# there is one that can be asked, and all else by a psql of its own. The rows of a query, or an error on standard error.
+session_query() {
+	local status
+	session_ask "$@" && return || status=$?
+	[ "$status" = 3 ] || return "$status"
+	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -Atqc "$2"
+}
+
+# session_ask FOLDER SQL: the rows of one query, or its error on standard error. Returns 0, 2 after an error, as also if the session
 # is lost meanwhile, or 3 if there is no session that can be asked, or it is not for such SQL. What was asked may have run, unless that
 # is 3.
-session_query() {
+session_ask() {
 	local folder=$1 psql backend turn answer part line= rows= end="end $BASHPID $RANDOM"
 	# Only a single query: several statements would not be one transaction, and others may change the session.
 	[[ $2 =~ ^[[:space:]]*(select|with)[[:space:]] && $2 != *[\;\\]* ]] || return 3
