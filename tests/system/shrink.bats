@@ -18,7 +18,7 @@ setup_file() {
 	chmod 0755 "$hook" "$BATS_FILE_TMPDIR/late"
 	touch "$BATS_FILE_TMPDIR/epilogs"
 	chmod 0666 "$BATS_FILE_TMPDIR/epilogs"
-	instance_up 3 --cpus 2 --mem 1000 --set node.grace=1 --set node.lease=6 --set node.lease_margin=4 --set nodemgr.period=1 \
+	instance_up 3 --cpus 2 --mem 1000 --set node.grace=1 --set node.lease=30 --set node.lease_margin=4 --set nodemgr.period=1 \
 		--set schedule.period=120 --set node.site_epilog="$hook"
 	rota admin setting change requeue_delay_s --value=0 >/dev/null
 }

@@ -5,7 +5,7 @@
 load helper
 
 setup_file() {
-	instance_up 1 --cpus 4 --mem 4000 --set node.grace=1 --set node.lease=6 --set node.lease_margin=4 --set nodemgr.period=1
+	instance_up 1 --cpus 4 --mem 4000 --set node.grace=1 --set node.lease=30 --set node.lease_margin=4 --set nodemgr.period=1
 	export SUBSTEPS=$ROTA_HOME/node/n1/substeps
 	[ "$EUID" = 0 ] || return 0
 	export EVE=rsube$$ BOB=rsubb$$
