@@ -103,7 +103,7 @@ settled() {
 
 @test "the first instance goes on undisturbed" {
 	rota release 3
-	rota wait --timeout=60 1 2 3
+	rota wait --timeout=300 1 2 3
 	[ "$(superuser "select max(attempt) || ' ' || count(*) filter (where state <> 'completed') from rota.attempt")" = "1 0" ]
 	eventually settled
 	adds_up

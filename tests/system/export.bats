@@ -66,7 +66,7 @@ whole() {
 	waiting=$(rota submit --parsable --after="$running:any" --hold long.sh)
 	[ "$waiting" = 1000001 ]
 	rota cancel -q "$running"
-	run rota wait -q --timeout=60 "$running"
+	run rota wait -q --timeout=300 "$running"
 	superuser "update rota.step_edge set state = 'waiting' where job_id = $waiting"
 	eventually settled
 	refused "job $waiting waits for job $running" rota admin range drop 0 --to=out

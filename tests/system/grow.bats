@@ -73,7 +73,7 @@ states() {
 	[ "$(sort -u nodes | wc -l)" = 2 ]
 	[ "$(growths 'state, nodes')" = "running $(tail -n 1 nodes)" ]
 	touch over
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	ended() { [ "$(growths 'state, cause')" = 'completed grown_ended' ]; }
 	eventually ended
 }
@@ -103,7 +103,7 @@ states() {
 	free() { [ "$(rota nodes --json | jq --arg n "$node" '.nodes[] | select(.name == $n) | .cpus_used // .cpus_allocated // 0')" = 0 ]; }
 	eventually free
 	touch over
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	eventually is_idle
 	audit
 }
@@ -129,7 +129,7 @@ states() {
 	rota grow --nodes=+1 "$job"
 	rota why "$(rota grow --list --json "$job" | jq -r '.growths[1].label')" | grep -q .
 	touch over
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	eventually states 'cancelled grown_ended deadline deadline ' "concat_ws(' ', state, cause)"
 }
 
@@ -180,7 +180,7 @@ states() {
 	kill -KILL "$(pid_of procmgrd)"
 	eventually states 'completed running '
 	touch over
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	eventually states 'completed completed '
 	[ "$(wc -l <nodes)" = 3 ]
 	audit

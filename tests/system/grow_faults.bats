@@ -103,7 +103,7 @@ ended_as() {
 	eventually has ledger 'moves begin n1'
 	kill -CONT "$stopped"
 	touch over
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	[ "$(sort ledger)" = "$(printf '%s\n' 'blocks begin n1' 'blocks end n1' 'ends begin n3' 'moves begin n1' 'moves begin n3' 'moves end n1')" ]
 	[ "$(sort codes)" = $'ends 1\nmoves' ]
 	eventually ended_as ends 'failed lost'
@@ -133,7 +133,7 @@ ended_as() {
 	touch over.blocks
 	eventually has ledger 'moves begin n1'
 	touch over
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	[ "$(sort codes)" = $'ends 1\nmoves\nrefused' ]
 	eventually ended_as ends 'failed lost'
 	audit
@@ -157,7 +157,7 @@ ended_as() {
 	eventually are 'completed given_back'
 	refused 'has no node n2' rota shrink --nodes=n2 "$job"
 	touch over
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	audit
 }
 
@@ -194,7 +194,7 @@ ended_as() {
 	refused 'has no node n2' rota shrink --nodes=n2 "$job"
 	refused 'first node of the step' rota shrink --nodes=n1 "$job"
 	touch over
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	audit
 }
 
@@ -256,7 +256,7 @@ ended_as() {
 	eventually more beats.own
 	eventually more beats.grown
 	touch over
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	has ledger '(own|grown) end n[12]' 2
 	audit
 }
@@ -279,7 +279,7 @@ ended_as() {
 	rota resume "$job"
 	eventually has ledger 'late begin n2'
 	touch over
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	audit
 }
 
@@ -307,6 +307,6 @@ ended_as() {
 	eventually are 'completed given_back t' "concat_ws(' ', state, cause, gone_at is not null)"
 	orders_cannot_wait
 	touch gone over
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	audit
 }

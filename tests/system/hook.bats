@@ -192,7 +192,7 @@ true' --array=0-3)
 	are_logged 8 "epilog $slow"
 	[ "$(sql "select count(*) from rota.hook_pending where job_id = $slow")" = 8 ]
 	touch "$SITE/slow.go"
-	rota wait --quiet --timeout=60 "$slow" "$kept"
+	rota wait --quiet --timeout=300 "$slow" "$kept"
 	eventually quiet "$slow"
 	eventually quiet "$kept"
 	eventually quiet "$unwanted"

@@ -137,7 +137,7 @@ ALL=(--since=2026-08-01 --until=2026-11-10)
 @test "a job's page shows no nodes that were only reserved for a step" {
 	printf '%s\n' '#!/bin/sh' '#ROTA step a' true '#ROTA step b --after=a --same-nodes=a' true >"$BATS_TEST_TMPDIR/reserved.sh"
 	job=$(rota submit --parsable --output=/dev/null "$BATS_TEST_TMPDIR/reserved.sh")
-	rota wait -q --timeout=60 "$job"
+	rota wait -q --timeout=300 "$job"
 	[ "$(superuser "select count(*) from rota.allocation where job_id = $job and attempt = 0")" = 1 ]
 	[ "$(rota report job "$job" --json | jq -c '[.held[] | .state]')" = '["completed","completed"]' ]
 }
@@ -145,7 +145,7 @@ ALL=(--since=2026-08-01 --until=2026-11-10)
 @test "a job's name ends no script of its page" {
 	printf '#!/bin/sh\n#ROTA --job-name="</script><b>x"\ntrue\n' >"$BATS_TEST_TMPDIR/name.sh"
 	job=$(rota submit --parsable --output=/dev/null "$BATS_TEST_TMPDIR/name.sh") || skip "such a name is refused"
-	rota wait -q --timeout=60 "$job"
+	rota wait -q --timeout=300 "$job"
 	rota report job "$job" --html "$BATS_TEST_TMPDIR/job.html"
 	! grep -q '</script><b>' "$BATS_TEST_TMPDIR/job.html"
 }

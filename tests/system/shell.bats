@@ -263,7 +263,7 @@ limits() {
 	eventually has "select string_agg(idle_timeout_s || ' ' || idle_timeout_of, ',' order by substep) from acct.session where job_id = $part" \
 		'3600 partition main,600 session,3600 partition main'
 	rota cancel -q --me
-	run rota wait -q --timeout=60
+	run rota wait -q --timeout=300
 	rota submit --parsable -J qos --output=/dev/null --idle-timeout=50 --qos=brief job.sh >>jobs
 	eventually test -e begun.qos
 	qos=$(rota queue --json | jq -r '.jobs[] | select(.name == "qos") | .job_id')

@@ -102,7 +102,7 @@ is() {
 # completes: the job completes, by its script, in its first attempt.
 completes() {
 	touch over
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	[ "$(rota sql -At -c "select string_agg(concat_ws(' ', attempt, state, exit_code, cause), ', ') from acct.attempt where job_id = $job")" = '1 completed 0 exit' ]
 	audit
 }
@@ -148,7 +148,7 @@ completes() {
 	[ "$(state "$job")" = running ]
 	rota show "$job" | grep -q 'goes on without n2: given back by rota shrink'
 	touch over
-	rota wait -q --timeout=60 "$other"
+	rota wait -q --timeout=300 "$other"
 	completes
 	[ "$(sort own)" = $'n1\nn2\nn3' ]
 	# The step is charged for the resources that it held.
@@ -288,7 +288,7 @@ completes() {
 	eventually has ledger '2 n1 n2 n3 '
 	holds 'n1 n2 n3'
 	touch over
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	audit
 }
 
@@ -369,7 +369,7 @@ completes() {
 	[ "$owner" = n3 ]
 	eventually holds 'n1 n2'
 	touch over
-	rota wait -q --timeout=60 "$job"
+	rota wait -q --timeout=300 "$job"
 	cd /
 	eventually is_idle
 	users_remove "rota-shrink-$$" "rota-other-$$"

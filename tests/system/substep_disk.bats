@@ -54,7 +54,7 @@ teardown_file() {
 	[ ! -e room ]
 	rm "$ROTA_HOME/node/n1/fill" "$ROTA_HOME/node/n1/rest"
 	touch room
-	run rota wait -q --timeout=100 "$job"
+	run rota wait -q --timeout=300 "$job"
 	[ "$(cat finished)" = $'over\nexit 2' ] || { cat finished job.out new.err each.err; false; }
 	[ -e new ]
 	cmp <(sort -n lines) <(seq 200)

@@ -68,7 +68,7 @@ job() {
 		python3 listen.py events &
 		until [ "$(wc -l <events)" = 3 ]; do sleep 0.1; done 2>/dev/null
 	END
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	[ "$(sort events)" = $'n1 up \nn2 up \nn3 up ' ]
 }
 
@@ -96,7 +96,7 @@ job() {
 	eventually has codes 'ends 1'
 	kill -CONT "$stopped"
 	touch over
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	[ "$(sort codes)" = $'ends 1\nfirst\nmoves\nstays\nthree 1' ]
 	[ "$(sort ledger)" = "$(printf '%s\n' 'ends begin n3' 'first begin n2' 'first end n2' 'moves begin n2' 'moves begin n3' 'moves end n2' \
 		'stays begin n1' 'stays end n1')" ]
@@ -130,7 +130,7 @@ growths() {
 	eventually has events "$free joined .*" || { rota steps "$job"; rota queue; false; }
 	kill -CONT "$stopped"
 	touch over
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	[ "$(<there)" = "$free" ]
 	[ "$(growths)" = 1 ]
 	audit
@@ -151,7 +151,7 @@ growths() {
 	eventually asked
 	[ "$(growths)" = 1 ]
 	touch over
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	audit
 }
 
@@ -203,7 +203,7 @@ growths() {
 	eventually has events 'n3 up '
 	eventually times 4
 	touch over
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	[ ! -e does-not ]
 	[ "$(grep -vc ' up $' events)" = 2 ]
 }
@@ -219,7 +219,7 @@ growths() {
 	job=$(rota submit --parsable --nodelist=n1 --output=job.out job.sh)
 	eventually test -e begun
 	rota admin node drain n1 --reason=later >/dev/null
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	grep -qx 'went on' job.out
 }
 
@@ -240,7 +240,7 @@ growths() {
 	eventually has notes notified
 	kill -KILL $(step_managers "$job")
 	touch killed
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	[ "$(jq -r '.nodes[] | select(.node == "n3") | .state + " " + .reason' after)" = 'drained later' ]
 	[ "$(wc -l <notes)" = 1 ]
 }
@@ -309,7 +309,7 @@ cable() {
 	cable up
 	kill -CONT "$stopped"
 	touch over.moves
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	[ "$(grep -E 'begin|end' ledger)" = "$(printf '%s\n' 'blocks begin n2' 'short begin n3' 'short end n3' 'moves begin n3' 'blocks end n2' \
 		'moves begin n2' 'moves end n2')" ]
 	run ! grep -q n3 <(sed -n '/moves begin n2/,$p' ledger)

@@ -113,7 +113,7 @@ setup() {
 	rota resume -q "$job"
 	eventually beat "$before"
 	touch over
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 }
 
 @test "a step manager and agents that are killed lose and double nothing" {
@@ -136,7 +136,7 @@ setup() {
 		done
 	done
 	touch enough
-	run -0 rota wait -q --timeout=100 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	[ "$(cat finished)" = 'exit 0' ] || { cat finished job.out; false; }
 	cmp <(sort -n lines) <(seq 60)
 	cmp counted <(for task in 0 1 2 3 4 5; do seq -f "$task.%g" 5; done)
@@ -217,7 +217,7 @@ setup() {
 	exec {quiet}<>"/dev/tcp/127.0.0.1/$port"
 	echo '{"op":"run","id":1,"argv":["touch","got"]}' >&"$quiet"
 	touch over
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	[ "$(sort -u works)" = works ]
 	[ ! -e got ]
 	exec {quiet}>&-
@@ -300,7 +300,7 @@ feed() {
 		eventually test -e finished
 		touch enough
 		exec {tap}>&-
-		run -0 rota wait -q --timeout=60 "$job"
+		run -0 rota wait -q --timeout=300 "$job"
 		[ "$(cat got)" = $'first\nover' ]
 		grep -q "its standard input ended early, since the step manager on node n$((index + 1)) was started again" said
 		[ "$(cat finished)" = 'exit 1' ]
@@ -322,7 +322,7 @@ feed() {
 		eventually restarted || { head -v said finished job.out; rota steps "$job"; rota show "$job"; false; }
 	done
 	touch enough
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	[ "$(cat finished got)" = $'exit 0\ntext' ]
 	! grep -q 'ended early' said
 }

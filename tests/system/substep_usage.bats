@@ -69,7 +69,7 @@ busy() {
 	END
 	eventually uses '.[0].cpus_used > $busy'
 	rota cancel -q "$job"
-	run rota wait -q --timeout=60
+	run rota wait -q --timeout=300
 	rm begun
 	job -c 2 <<-'END'
 		rota run --pty --detach --overlap --name=screen sh -c 'while :; do :; done'

@@ -100,7 +100,7 @@ known() {
 		rota steps --json | jq -c '.substeps[1].cause'
 	END
 	job=$(rota submit --parsable --output=tasks.out tasks.sh)
-	rota wait -q --timeout=60 "$job"
+	rota wait -q --timeout=300 "$job"
 	[[ $(<tasks.out) == "1: text
 exit 143
 exit 1
@@ -153,7 +153,7 @@ rota run: --wait: \"x\" is not a number from 0 to"*"
 		rota show .9 2>&1 || echo "exit $?"
 	END
 	job=$(rota submit --parsable --output=inside.out inside.sh)
-	run -0 rota wait -q --timeout=60 "$job"
+	run -0 rota wait -q --timeout=300 "$job"
 	[[ $(<inside.out) == "sub-step $job.script.2: failed (exit code 3)
   Name        second
 sub-step $job.script.1: completed

@@ -493,7 +493,7 @@ scratch_of() {
 	job=$(rota submit --parsable job.sh)
 	eventually is_state "$job.1" running
 	rota cancel "$job"
-	run ! rota wait --quiet --timeout=60 "$job"
+	run ! rota wait --quiet --timeout=300 "$job"
 	[ "$(state_of "$job.1") $(state_of "$job.2")" = "cancelled kept" ]
 	[ -d "$(scratch_of "$job")/out" ]
 	store
