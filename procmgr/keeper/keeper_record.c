@@ -261,6 +261,12 @@ static void describe_processes(struct keeper *k)
 		 k->job->conf->launcher_max_processes, k->order->node);
 }
 
+/* Returns the exit code of the attempt here, or -1 if no task has started, so that there is none. */
+static int exit_code(const struct keeper *k)
+{
+	return k->phase == KEEPER_PREPARING && k->exit_code == 0 ? -1 : k->exit_code;
+}
+
 void keeper_record_done(struct keeper *k)
 {
 	const char *cause, *outcome;
@@ -271,7 +277,7 @@ void keeper_record_done(struct keeper *k)
 		describe_processes(k);
 	text_clean(k->message);
 	struct fields *record = make_record(k, "done");
-	fields_add_int(record, "exit", k->exit_code);
+	fields_add_int(record, "exit", exit_code(k));
 	fields_add_int(record, "signal", k->signal);
 	fields_add(record, "cause", cause);
 	fields_add(record, "outcome", outcome);

@@ -42,7 +42,7 @@ static bool note_record(const struct fields *record, void *arg)
 static bool write_done(struct launcher *l, const struct record_key *key)
 {
 	struct fields *record = record_new("done", key);
-	fields_add_int(record, "exit", 0);
+	fields_add_int(record, "exit", -1); /* unknown */
 	fields_add_int(record, "signal", 0);
 	fields_add(record, "cause", "keeper_lost");
 	fields_add(record, "outcome", "node_fail");

@@ -73,7 +73,9 @@ comment on column acct.attempt.rchar is 'Bytes that read calls of the attempt''s
 comment on column acct.attempt.wchar is 'Bytes that the attempt''s tasks passed to write calls, to any file, pipe or socket.';
 comment on column acct.attempt.read_bytes is 'Bytes read from storage for the attempt''s tasks.';
 comment on column acct.attempt.write_bytes is 'Bytes that the attempt''s tasks caused to be written to storage.';
-comment on column acct.attempt.exit_code is 'Highest exit code of the attempt''s tasks, 0 to 255.';
+comment on column acct.attempt.exit_code is
+	'Highest exit code of the attempt''s tasks, 0 to 255; '
+	'null: unknown, or no task has started.';
 comment on column acct.attempt.signal is 'Signal that ended a task of the attempt; null: none.';
 comment on column acct.attempt.cause is 'What ended the attempt; see acct.step.cause.';
 comment on column acct.attempt.message is 'Why the attempt ended as it did, in words.';

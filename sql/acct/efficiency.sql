@@ -84,7 +84,9 @@ comment on column acct.failure.partition is 'Partition of the step.';
 comment on column acct.failure.state is 'State in which the attempt ended.';
 comment on column acct.failure.cause is 'What ended the attempt; see acct.step.cause.';
 comment on column acct.failure.message is 'Why the attempt failed, in words.';
-comment on column acct.failure.exit_code is 'Highest exit code of the attempt''s tasks, 0 to 255.';
+comment on column acct.failure.exit_code is
+	'Highest exit code of the attempt''s tasks, 0 to 255; '
+	'null: unknown, or no task has started.';
 comment on column acct.failure.signal is 'Signal that ended a task of the attempt; null: none.';
 comment on column acct.failure.started_at is 'When the first task of the attempt started; null: no task started.';
 comment on column acct.failure.ended_at is 'When the attempt ended.';

@@ -27,7 +27,9 @@ comment on column acct.job.ended_at is 'When the last step of the job ended; nul
 comment on column acct.job.wait_s is 'Seconds from the submission of the job to its first start.';
 comment on column acct.job.elapsed_s is
 	'Seconds from the first start of the job to its end, or to now. Waits between steps and epilogs are included.';
-comment on column acct.job.exit_code is 'Highest exit code of the job''s steps, 0 to 255.';
+comment on column acct.job.exit_code is
+	'Highest exit code of the job''s steps, 0 to 255; '
+	'null: unknown, or none of their tasks has started.';
 comment on column acct.job.signal is 'Signal that ended the step with the worst state; null: none.';
 comment on column acct.job.cause is
 	'What ended the step with the worst state: exit, signal, time_limit, out_of_memory, cancelled, not_needed, and so on.';

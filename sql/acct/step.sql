@@ -106,7 +106,9 @@ comment on column acct.step.rchar is 'Bytes that read calls of the step''s tasks
 comment on column acct.step.wchar is 'Bytes that the step''s tasks passed to write calls, to any file, pipe or socket.';
 comment on column acct.step.read_bytes is 'Bytes read from storage for the step''s tasks.';
 comment on column acct.step.write_bytes is 'Bytes that the step''s tasks caused to be written to storage.';
-comment on column acct.step.exit_code is 'Highest exit code of the step''s tasks, 0 to 255.';
+comment on column acct.step.exit_code is
+	'Highest exit code of the step''s tasks, 0 to 255; '
+	'null: unknown, or no task has started.';
 comment on column acct.step.signal is 'Signal that ended a task of the step; null: none.';
 comment on column acct.step.cause is
 	'What ended the step: exit, signal, time_limit, out_of_memory, cancelled, preempted, deadline, launch, prolog, refused, '

@@ -140,6 +140,17 @@ $FLAKY")
 	[ "$output" = "$job.calm,1"$'\n'"$job.flaky,2" ]
 }
 
+@test "an attempt none of whose tasks has started has no exit code" {
+	local job row all=()
+	job=$(submit '#!/bin/bash
+true' --prolog=/bin/false)
+	run -1 rota wait "$job"
+	for row in --attempts --steps ''; do
+		all+=("$(rota acct $row --csv --no-header --fields=state,exit_code,cause "$job")")
+	done
+	[ "${all[*]}" = 'failed,,prolog failed,,prolog failed,,prolog' ] || { echo "${all[@]}"; false; }
+}
+
 @test "a step that is requeued because its keeper died keeps its output" {
 	job=$(submit '#!/bin/bash
 echo "attempt $ROTA_ATTEMPT"

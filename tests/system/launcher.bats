@@ -465,7 +465,7 @@ suspend_and_resume() {
 	record 270 end
 	[[ $output == *'drain=prolog failed: site_prolog "'*'ended with exit code 7'* ]]
 	record 270 done
-	[[ $output == *"cause=prolog outcome=prolog_fail"* ]]
+	[[ $output == *"exit=-1 "*"cause=prolog outcome=prolog_fail"* ]]
 	record 270 hook
 	[[ $output == *"hook=site_prolog exit=7"*"prolog says hello"* ]]
 	[ ! -e "$DIR/work/270.out" ]
