@@ -297,6 +297,11 @@ uid_t conf_min_uid(const struct conf *c)
 	return *c->instance_home ? 0 : SYSTEM_MIN_UID;
 }
 
+bool conf_is_personal(const struct conf *c)
+{
+	return *c->instance_home && !*c->instance_account;
+}
+
 /* Returns true if conf_load() would not read `value` back as it was written. */
 static bool text_is_lossy(const char *value)
 {

@@ -45,6 +45,9 @@ bool conf_has_scripts(const struct conf *c);
 /* Returns the lowest user id whose jobs run (launcher.min_uid). */
 uid_t conf_min_uid(const struct conf *c);
 
+/* Returns true in a private instance of a user other than root: its daemons, its launchers and all of its jobs run as that user. */
+bool conf_is_personal(const struct conf *c);
+
 /* Write the configuration `c` to the file `path`, with the help of each key as a comment above the key. */
 bool conf_save(const struct conf *c, const char *path, struct err *e);
 

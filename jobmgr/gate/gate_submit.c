@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "jobmgr/gate/gate_answer.h"
 #include "jobmgr/gate/gate_forward.h"
@@ -455,11 +456,18 @@ static void submit_ask_again(struct gate_call *c)
 /* May the client's user run jobs at all? Each launcher checks this again, by its own configuration. */
 static bool submit_may_run(const struct gate_call *c, struct err *e)
 {
-	if (c->credential->uid >= conf_min_uid(c->server->conf))
+	const struct conf *conf = c->server->conf;
+	uid_t uid = c->credential->uid, lowest = conf_min_uid(conf);
+	bool is_owner = !conf_is_personal(conf) || uid == geteuid();
+
+	if (uid >= lowest && is_owner)
 		return true;
-	gate_refuse(e, "RT403", "jobs of uid %u do not run here", (unsigned)c->credential->uid);
-	return err_hint(e, "Nodes run jobs of uids from %ld on: launcher.min_uid in rota.conf.",
-			(long)conf_min_uid(c->server->conf));
+	gate_refuse(e, "RT403", "jobs of uid %u do not run here", (unsigned)uid);
+	if (!is_owner)
+		return err_hint(e,
+				"This instance runs jobs of uid %u only, who started it. For several users, start one as root.",
+				(unsigned)geteuid());
+	return err_hint(e, "Nodes run jobs of uids from %ld on: launcher.min_uid in rota.conf.", (long)lowest);
 }
 
 static void submit_free(struct gate_call *c)

@@ -59,6 +59,10 @@ owner_of() {
 	install -o games -m 0755 "$BATS_TEST_TMPDIR/job.sh" "$ROTA_TEST_DIR/job.sh"
 	run -0 as games sh -c 'cd $ROTA_TEST_DIR && rota submit --wait --output=out job.sh && cat out'
 	[ "${lines[-2]}" = games ]
+	# Its launchers cannot run jobs of others, so none is accepted.
+	refused "runs jobs of uid $(id -u games) only" rota submit "$ROTA_TEST_DIR/job.sh"
+	run -0 as games rota sql -Atc 'select count(*) from acct.job'
+	[ "$output" = 1 ]
 	run -0 as games rota admin partition create other
 	run -0 as games rota sql -Atc 'select current_user'
 	[ "$output" = rota_admin ]

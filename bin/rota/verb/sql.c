@@ -30,7 +30,7 @@ static bool runs_instance(const struct conf *conf)
 
 	if (geteuid() == 0 || !strcmp(conf->instance_account, words_me()))
 		return true;
-	return !conf->instance_account[0] && conf->instance_home[0] && !stat(conf->instance_home, &st) && st.st_uid == geteuid();
+	return conf_is_personal(conf) && !stat(conf->instance_home, &st) && st.st_uid == geteuid();
 }
 
 /* Returns true, after printing an error, if the database has no role of the caller's name. psql would not explain that
