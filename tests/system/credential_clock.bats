@@ -61,7 +61,7 @@ held_because() { # JOB TEXT
 	# The clock is right again.
 	database_clock +0
 	rota cred add krb5 "$BATS_TEST_TMPDIR/cache"
-	timeout 300 rota wait "$job"
+	rota wait --timeout=300 "$job"
 	grep -q 'kvno = ' "$BATS_TEST_TMPDIR/$job.out"
 }
 
@@ -76,6 +76,6 @@ held_because() { # JOB TEXT
 	[[ $output == *"by the clock of the database, and not by that of the host of rota-credd: set both by NTP"* ]]
 	ticket alice "$BATS_TEST_TMPDIR/cache" -l 20m
 	rota cred add krb5 "$BATS_TEST_TMPDIR/cache"
-	timeout 300 rota wait "$job"
+	rota wait --timeout=300 "$job"
 	grep -q 'kvno = ' "$BATS_TEST_TMPDIR/$job.out"
 }

@@ -90,7 +90,7 @@ program() {
 	is_over() { ! klist -s -c "FILE:$BATS_TEST_TMPDIR/cache"; }
 	eventually is_over
 	rota release "$job"
-	timeout 300 rota wait "$job"
+	rota wait --timeout=300 "$job"
 	grep 'Signature verified' "$BATS_TEST_TMPDIR/$job.out"
 	grep 'Default principal: alice@KIND.TEST' "$BATS_TEST_TMPDIR/$job.out"
 	rota cred remove first
@@ -101,7 +101,7 @@ program() {
 	rota cred add second "$BATS_TEST_TMPDIR/cache" --kind=krb5
 	job=$(submit 'klist -c "$KRB5CCNAME"; first=$(sha256sum <"${KRB5CCNAME#FILE:}"); echo begun
 		while [ "$(sha256sum <"${KRB5CCNAME#FILE:}")" = "$first" ]; do sleep 0.2; done; klist -s && kvno host/localhost' --cred=second)
-	timeout 300 rota wait "$job"
+	rota wait --timeout=300 "$job"
 	output_has "$job" 'host/localhost@KIND.TEST: kvno'
 	[ "$(cred second '.renewals >= 1')" = true ]
 	rota cred remove second
@@ -119,7 +119,7 @@ program() {
 	rota cred remove live
 	eventually shows none
 	touch "$BATS_TEST_TMPDIR/over"
-	timeout 300 rota wait "$job"
+	rota wait --timeout=300 "$job"
 }
 
 @test "a step whose ticket cannot be renewed any more is held and says so; a new ticket releases it" {
@@ -137,7 +137,7 @@ program() {
 	[ "$(superuser "select state || ' ' || held from rota.step where job_id = $job")" = "pending system" ]
 	ticket alice "$BATS_TEST_TMPDIR/cache" -l 10m
 	rota cred add third "$BATS_TEST_TMPDIR/cache" --kind=krb5
-	timeout 300 rota wait "$job"
+	rota wait --timeout=300 "$job"
 	output_has "$job" 'host/localhost@KIND.TEST: kvno'
 	rota cred remove third
 }
@@ -193,7 +193,7 @@ program() {
 	superuser "update rota.credential set renew_at = now() where name = 'fifth'"
 	eventually cred_is fifth '[.version, .renewals] | join(" ")' "2 1"
 	job=$(submit 'kvno host/localhost' --cred=fifth)
-	timeout 300 rota wait "$job"
+	rota wait --timeout=300 "$job"
 	rota cred remove fifth
 }
 
@@ -205,7 +205,7 @@ program() {
 		--cred=sixth)
 	eventually output_has "$job" access-old
 	rota cred refresh sixth
-	timeout 300 rota wait "$job"
+	rota wait --timeout=300 "$job"
 	[ "$(head -n 1 "$BATS_TEST_TMPDIR/$job.out")" = access-old ]
 	[[ $(tail -n 1 "$BATS_TEST_TMPDIR/$job.out") == access-[0-9]* ]]
 	run ! grep -E 'refresh|cret' "$BATS_TEST_TMPDIR/$job.out"
@@ -241,12 +241,12 @@ uploads() {
 	rota check - --cred=krb5:forward <<<$'#!/bin/sh\ntrue'
 	[ "$(uploads)" = "$before" ]
 	job=$(submit 'klist' --cred=krb5:forward)
-	timeout 300 rota wait "$job"
+	rota wait --timeout=300 "$job"
 	output_has "$job" 'Default principal: bob@KIND.TEST'
 	[ "$(uploads)" = $((before + 1)) ]
 	ticket alice "$BATS_TEST_TMPDIR/cache" -l 10m
 	job=$(submit $'#ROTA --cred=krb5:forward\nklist')
-	timeout 300 rota wait "$job"
+	rota wait --timeout=300 "$job"
 	output_has "$job" 'Default principal: alice@KIND.TEST'
 	[ "$(uploads)" = $((before + 2)) ]
 	# without a ticket nothing is submitted
@@ -265,7 +265,7 @@ uploads() {
 		while [ "$(cat "$file")" = "$first" ]; do sleep 0.2; done; cat "$file"; echo again' --cred=eighth)
 	# A thief of the database cannot have the next one made for somebody else.
 	superuser "update rota.credential set user_name = 'nobody' where name = 'eighth' and removed_at is null"
-	timeout 300 rota wait "$job"
+	rota wait --timeout=300 "$job"
 	superuser "update rota.credential set user_name = '$(id -un)' where name = 'eighth' and removed_at is null"
 	output_has "$job" "of $(id -un) at"
 	output_has "$job" again

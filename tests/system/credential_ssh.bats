@@ -76,7 +76,7 @@ cred_is() { # NAME EXPRESSION VALUE
 	is_over() { ! klist -s -c FILE:cache; }
 	eventually is_over
 	rota release "$job"
-	timeout 300 rota wait "$job"
+	rota wait --timeout=300 "$job"
 	grep -q "Accepted gssapi-with-mic for $ANNA .*$ANNA@KIND.TEST" "$KDC/sshd.log"
 	# The forwarded ticket is in another cache than that of the job, and works.
 	grep -Eq "^as $ANNA, cache FILE:/tmp/krb5cc_" out
