@@ -261,7 +261,8 @@ static void describe_processes(struct keeper *k)
 		 k->job->conf->launcher_max_processes, k->order->node);
 }
 
-/* Returns the exit code of the attempt here, or -1 if no task has started, so that there is none. */
+/* Returns the exit code of the attempt here, or -1 if there is none, because no task has started. A task whose program could not be
+ * started has one, although the attempt is still in the phase KEEPER_PREPARING then. */
 static int exit_code(const struct keeper *k)
 {
 	return k->phase == KEEPER_PREPARING && k->exit_code == 0 ? -1 : k->exit_code;
